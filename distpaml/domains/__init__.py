@@ -34,7 +34,7 @@ DOMAINS: dict[str, type[Domain]] = {domain.name: domain for domain in (CartPole,
 
 
 def get_domain(name: str) -> type[Domain]:
-    """The domain called `name`, or the class that "module:Class" names, with the working folder importable."""
+    """The domain called `name`, or the class "module:Class", which may lie in the working folder."""
     if ":" in name:
         return _imported(name)
     if name not in DOMAINS:
@@ -56,8 +56,12 @@ def _imported(name: str) -> type[Domain]:
         raise UserError(f"domain {name!r}: cannot import {module_name!r} ({reason}).") from error
     found = getattr(module, class_name, None)
     if found is None:
-        own = [key for key, value in vars(module).items() if _is_domain(value) and not inspect.isabstract(value)]
-        known = f"its domains are {', '.join(own)}" if own else "it has no subclass of distpaml.domains.Domain"
+        own = [
+            key for key, value in vars(module).items() if _is_domain(value) and not inspect.isabstract(value)
+        ]
+        known = (
+            f"its domains are {', '.join(own)}" if own else "it has no subclass of distpaml.domains.Domain"
+        )
         raise UserError(f"domain {name!r}: {module_name} has no {class_name!r}; {known}.")
     if not _is_domain(found):
         raise UserError(f"domain {name!r}: {class_name} is not a subclass of distpaml.domains.Domain.")

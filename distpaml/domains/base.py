@@ -61,7 +61,7 @@ class Domain(ABC):
         return ", ".join(f"{name}={value:g}" for name, value in zip(self.box, task, strict=True))
 
     def checked(self, tasks: ArrayLike, starts: ArrayLike, controls: ArrayLike) -> tuple[Array, Array, Array]:
-        """The arguments of `simulate` as new float64 arrays, or a ValueError that says what is wrong with them."""
+        """The arguments of `simulate` as new float64 arrays, or a ValueError that says what is wrong."""
         tasks = self.checked_tasks(tasks)
         starts, controls = np.array(starts, np.float64), np.array(controls, np.float64)
         if starts.shape != (len(tasks), len(self.states)):

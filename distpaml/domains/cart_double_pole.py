@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -15,13 +15,14 @@ if TYPE_CHECKING:
 
 
 class CartDoublePole(MujocoDomain):
-    """A cart of 1 kg and two poles of 0.1 kg each; theta_1 = 0 is upright, theta_2 is relative to the inner pole.
+    """A cart of 1 kg and two poles of 0.1 kg each.
 
+    theta_1 = 0 is upright, theta_2 is relative to the inner pole.
     The readings differ as those of `CartPole` do.
     """
 
     name = "cart_double_pole"
-    box = {"inner_length": (0.5, 3.0), "outer_length": (0.5, 3.0)}
+    box: ClassVar = {"inner_length": (0.5, 3.0), "outer_length": (0.5, 3.0)}
     states = ("x", "theta_1", "theta_2", "x_dot", "theta_1_dot", "theta_2_dot")
     angles = ("theta_1", "theta_2")
     dt = 0.05

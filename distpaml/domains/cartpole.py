@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -16,12 +16,13 @@ if TYPE_CHECKING:
 class CartPole(MujocoDomain):
     """A cart of 1 kg and a pole (capsule of radius 4.5 cm); theta = 0 is upright.
 
-    Reading `text`: the control is the force on the cart in newtons and the rail has no ends. Reading `released`:
-    the suite's cart-pole as it is, with the control clipped to ±1 and multiplied by 10 N, and soft stops at ±1.8 m.
+    Reading `text`: the control is the force on the cart in newtons and the rail has no ends.
+    Reading `released`: the suite's cart-pole as it is, with the control clipped to ±1 and multiplied by 10 N,
+    and soft stops at ±1.8 m.
     """
 
     name = "cartpole"
-    box = {"pole_mass": (0.5, 5.0), "pole_length": (0.5, 2.0)}
+    box: ClassVar = {"pole_mass": (0.5, 5.0), "pole_length": (0.5, 2.0)}
     states = ("x", "theta", "x_dot", "theta_dot")
     angles = ("theta",)
     dt = 0.125
@@ -42,7 +43,7 @@ class CartPole(MujocoDomain):
 
 
 def cart_spec(reading: str) -> MjSpec:
-    """The suite's cart with one pole; in reading `text`, a force in newtons and no constraints, hence no stops."""
+    """The suite's cart with one pole; in reading `text` newtons, and no constraints, hence no stops."""
     import mujoco
 
     spec = suite_spec("cartpole")

@@ -1,7 +1,7 @@
 """Domains that MuJoCo simulates: a model per task, all tasks of a batch in one call.
 
-A subclass gives `spec(task)`; everything else is here. Every task has a model compiled afresh, because editing a
-compiled model leaves its derived constants (inertias, invariants) behind without a word.
+A subclass gives `spec(task)`; everything else is here. Every task has a model compiled afresh, because
+editing a compiled model leaves its derived constants (inertias, invariants) behind without a word.
 """
 
 from __future__ import annotations
@@ -50,13 +50,15 @@ class MujocoDomain(Domain):
         tasks, starts, controls = self.checked(tasks, starts, controls)
         if len(tasks) == 0:
             return np.empty((0, controls.shape[1] + 1, len(self.states)))
-        states, failures = rollout([self.model(task, visual=False) for task in tasks], starts, controls, threads)
+        states, failures = rollout(
+            [self.model(task, visual=False) for task in tasks], starts, controls, threads
+        )
         for task, failure in zip(tasks, failures, strict=True):
             if failure:
                 raise SimulationError(
-                    f"{self.name} with {self.describe(task)} diverged at step {failure} of {controls.shape[1]} "
-                    f"(reading {self.reading!r}, dt {self.dt:g} s): take this task out of the box, or lower the "
-                    "control limit."
+                    f"{self.name} with {self.describe(task)} diverged at step {failure} of "
+                    f"{controls.shape[1]} (reading {self.reading!r}, dt {self.dt:g} s): take this task out "
+                    "of the box, or lower the control limit."
                 )
         return states
 
@@ -64,8 +66,8 @@ class MujocoDomain(Domain):
 def rollout(
     models: Sequence[MjModel], starts: Array, controls: Array, threads: int = 1
 ) -> tuple[Array, list[int]]:
-    """States [N, T, S] of N models from `starts` [N, S] under `controls` [N, T - 1, 1], and for each trajectory
-    the first step (from 1) that went wrong, 0 if none did.
+    """States [N, T, S] of N models from `starts` [N, S] under `controls` [N, T - 1, 1], and for each
+    trajectory the first step (from 1) that went wrong, 0 if none did.
 
     After a warning, MuJoCo's rollout only repeats the last state, so time stands still. One step is taken
     beyond the last so that a warning in the last step shows as well.
@@ -89,7 +91,7 @@ def rollout(
 
 
 def _first_failure(states: Array, times: Array) -> int:
-    """The first bad step of one trajectory: `states` [T, S] huge or not a number, or `times` [T] standing still."""
+    """The first step after which `states` [T, S] are huge or no numbers, or `times` [T] stand still."""
     bad = ~(np.abs(states[1:]) < HUGE).all(axis=1) | (np.diff(times) <= 0)
     return int(np.argmax(bad)) + 1 if bad.any() else 0
 
@@ -105,7 +107,7 @@ def _discard_visuals(spec: MjSpec) -> None:
     spec.compiler.discardvisual = True
     for element in [*spec.sensors, *spec.cameras, *spec.lights]:
         spec.delete(element)
-    spec.option.enableflags &= ~mujoco.mjtEnableBit.mjENBL_ENERGY
+    spec.option.enableflags &= ~int(mujoco.mjtEnableBit.mjENBL_ENERGY)
 
 
 _handler = Lock()
@@ -138,5 +140,5 @@ def _parsed(name: str) -> MjSpec:
 
 
 def suite_spec(name: str) -> MjSpec:
-    """A fresh copy of a model of dm_control's suite, read without importing the suite (which looks for a display)."""
+    """A fresh copy of a model of dm_control's suite, whose import would look for a display."""
     return _parsed(name).copy()

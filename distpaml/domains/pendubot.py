@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -16,12 +16,13 @@ if TYPE_CHECKING:
 class Pendubot(MujocoDomain):
     """Two links of 1 kg each; shoulder = 0 is upright, elbow is relative to the upper link.
 
-    Reading `text`: the control is the torque at the shoulder in newton metres. Reading `released`: the suite's
-    acrobot as it is, with the control clipped to ±1 and multiplied by 2 Nm, at the elbow.
+    Reading `text`: the control is the torque at the shoulder in newton metres.
+    Reading `released`: the suite's acrobot as it is, with the control clipped to ±1 and multiplied by 2 Nm,
+    at the elbow.
     """
 
     name = "pendubot"
-    box = {"upper_length": (0.6, 3.0), "lower_length": (0.6, 3.0)}
+    box: ClassVar = {"upper_length": (0.6, 3.0), "lower_length": (0.6, 3.0)}
     states = ("shoulder", "elbow", "shoulder_dot", "elbow_dot")
     angles = ("shoulder", "elbow")
     dt = 0.05
