@@ -87,13 +87,14 @@ def rollout(
     with _warnings_kept_quiet():
         full, _ = mujoco.rollout.rollout(models, workers, full_starts, padded)  # [N, T, 1 + S]
     states = np.concatenate([starts[:, None], full[:, :-1, 1:]], axis=1)
-    return states, [_first_failure(*pair) for pair in zip(states, full[..., 0], strict=True)]
+    return states, _first_failures(states, full[..., 0])
 
 
-def _first_failure(states: Array, times: Array) -> int:
-    """The first step after which `states` [T, S] are huge or no numbers, or `times` [T] stand still."""
-    bad = ~(np.abs(states[1:]) < HUGE).all(axis=1) | (np.diff(times) <= 0)
-    return int(np.argmax(bad)) + 1 if bad.any() else 0
+def _first_failures(states: Array, times: Array) -> list[int]:
+    """For each trajectory the first step, from 1, after which `states` [N, T, S] are huge or no numbers, or
+    `times` [N, T] stand still; 0 if there is none."""
+    bad = ~(np.abs(states[:, 1:]) < HUGE).all(axis=2) | (np.diff(times) <= 0)  # [N, T - 1]
+    return np.where(bad.any(axis=1), bad.argmax(axis=1) + 1, 0).tolist() if bad.size else [0] * len(bad)
 
 
 def _discard_visuals(spec: MjSpec) -> None:
