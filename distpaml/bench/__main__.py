@@ -19,6 +19,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write one JSON object per line")
     options = parser.parse_args(arguments)
     try:
+        if options.json:
+            write(options.json, [])
         results = run(options.names or list(BENCHES))
         if options.json:
             write(options.json, results)

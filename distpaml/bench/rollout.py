@@ -1,12 +1,12 @@
 """Simulated steps per second on one thread: the batched path against loops of dm_control's `env.step`.
 
-All sides run the same cart-poles (reading `text`) under the same controls, take turns, and must return the same
-trajectories to the last bit. Three lines, because what one counts decides the ratio:
+All sides run the same cart-poles (reading `text`) under the same controls, take turns, and must return the
+same trajectories to the last bit. Three lines, because what one counts decides the ratio:
 
-    rollout         from task parameters to trajectories, model building counted in both: `simulate` against the
-                    suite's model built for each task (most of it textures) and its swing-up environment
-    rollout-steps   stepping alone, models built beforehand and the same on both sides, swing-up environment
-    rollout-bare    the same with a task that observes the state and rewards nothing, the least `env.step` costs
+    rollout        from task parameters to trajectories, model building counted in both: `simulate` against
+                   the suite's model built for each task (most of it textures) and its swing-up environment
+    rollout-steps  stepping alone, models built beforehand and the same on both sides, swing-up environment
+    rollout-bare   the same with a task that observes the state and rewards nothing: all `env.step` must cost
 """
 
 import os
@@ -53,9 +53,7 @@ def run() -> list[Result]:
     }
     speed = _steps_per_second(sides)
     return [
-        _result(
-            "rollout", speed["simulate"], speed["from parameters"], "dm_control, building models included"
-        ),
+        _result("rollout", speed["simulate"], speed["from parameters"], "dm_control, models included"),
         _result("rollout-steps", speed["batch"], speed["suite"], "env.step with the suite's swing-up task"),
         _result("rollout-bare", speed["batch"], speed["bare"], "env.step with a task that computes nothing"),
     ]

@@ -57,11 +57,11 @@ def _imported(name: str) -> type[Domain]:
     found = getattr(module, class_name, None)
     if found is None:
         own = [
-            key for key, value in vars(module).items() if _is_domain(value) and not inspect.isabstract(value)
+            key
+            for key, value in vars(module).items()
+            if _is_domain(value) and value.__module__ == module_name
         ]
-        known = (
-            f"its domains are {', '.join(own)}" if own else "it has no subclass of distpaml.domains.Domain"
-        )
+        known = f"its domains are {', '.join(own)}" if own else "it defines no subclass of Domain"
         raise UserError(f"domain {name!r}: {module_name} has no {class_name!r}; {known}.")
     if not _is_domain(found):
         raise UserError(f"domain {name!r}: {class_name} is not a subclass of distpaml.domains.Domain.")

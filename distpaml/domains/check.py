@@ -21,10 +21,15 @@ def main(arguments: list[str]) -> int:
         return 2
     faults = 0
     for reading in domain.readings:
-        for sentence in check_domain(domain(reading)):
+        try:
+            sentences = check_domain(domain(reading))
+        except Exception as error:
+            sentences = [f"constructing it raised {type(error).__name__}: {error}"]
+        for sentence in sentences:
             print(f"{arguments[0]}, reading {reading}: {sentence}")
-            faults += 1
-    print(f"{arguments[0]}: {faults or 'no'} fault{'s' * (faults != 1)} in {len(domain.readings)} reading(s)")
+        faults += len(sentences)
+    if not faults:
+        print(f"{arguments[0]} keeps the contract of a domain in reading {', '.join(domain.readings)}")
     return 1 if faults else 0
 
 
