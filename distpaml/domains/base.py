@@ -29,7 +29,7 @@ class Domain(ABC):
     angles: ClassVar[tuple[str, ...]] = ()
     """Those states that are angles in radians (unwrapped); the model sees their cosine and sine."""
     dt: ClassVar[float]
-    """Seconds between two states, and the integrator's step."""
+    """Seconds between two states; a control is held for as long."""
     steps: ClassVar[int] = 100
     """States in a trajectory; one fewer transitions."""
     control_limit: ClassVar[float]

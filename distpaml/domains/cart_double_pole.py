@@ -30,6 +30,12 @@ class CartDoublePole(MujocoDomain):
     alternations = 10
     readings = ("text", "released")
 
+    @property
+    def substeps(self) -> int:
+        """Two in reading `text`: with one, the outer pole, at over 70 rad/s, makes RK4 diverge for some task of
+        the paper's test grid in every third seed."""
+        return 2 if self.reading == "text" else 1
+
     def start(self, rng: np.random.Generator) -> Array:
         """Hanging straight at rest, every state variable with a noise of 0.01."""
         return np.array([0.0, np.pi, 0.0, 0.0, 0.0, 0.0]) + 0.01 * rng.standard_normal(6)

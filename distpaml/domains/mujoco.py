@@ -31,6 +31,11 @@ class MujocoDomain(Domain):
     def spec(self, task: Array) -> MjSpec:
         """The model of one task [P], visuals included; dt and the integrator are set by `model`."""
 
+    @property
+    def substeps(self) -> int:
+        """Steps of the integrator within dt; the control is held."""
+        return 1
+
     def model(self, task: Array, visual: bool = True) -> MjModel:
         """The compiled model of one task [P]: with visuals to render it, without them to step it faster.
 
@@ -39,9 +44,8 @@ class MujocoDomain(Domain):
         import mujoco
 
         spec = self.spec(self.checked_tasks([task])[0])
-        spec.option.timestep = self.dt
+        spec.option.timestep = self.dt / self.substeps
         spec.option.integrator = mujoco.mjtIntegrator.mjINT_RK4
-        spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
         if not visual:
             _discard_visuals(spec)
         return spec.compile()
@@ -50,9 +54,8 @@ class MujocoDomain(Domain):
         tasks, starts, controls = self.checked(tasks, starts, controls)
         if len(tasks) == 0:
             return np.empty((0, controls.shape[1] + 1, len(self.states)))
-        states, failures = rollout(
-            [self.model(task, visual=False) for task in tasks], starts, controls, threads
-        )
+        models = [self.model(task, visual=False) for task in tasks]
+        states, failures = rollout(models, starts, controls, threads, self.substeps)
         for task, failure in zip(tasks, failures, strict=True):
             if failure:
                 raise SimulationError(
@@ -64,13 +67,13 @@ class MujocoDomain(Domain):
 
 
 def rollout(
-    models: Sequence[MjModel], starts: Array, controls: Array, threads: int = 1
+    models: Sequence[MjModel], starts: Array, controls: Array, threads: int = 1, substeps: int = 1
 ) -> tuple[Array, list[int]]:
-    """States [N, T, S] of N models from `starts` [N, S] under `controls` [N, T - 1, 1], and for each
-    trajectory the first step (from 1) that went wrong, 0 if none did.
+    """States [N, T, S] of N models from `starts` [N, S] under `controls` [N, T - 1, 1], each held for
+    `substeps` steps of the integrator; and for each trajectory the first step, from 1, that went wrong, or 0.
 
-    After a warning, MuJoCo's rollout only repeats the last state, so time stands still. One step is taken
-    beyond the last so that a warning in the last step shows as well.
+    MuJoCo resets a bad state, and after a warning its rollout only repeats the last one: time goes back or
+    stands still. One step is taken beyond the last so that a warning in the last step shows as well.
     """
     import mujoco
     import mujoco.rollout
@@ -81,20 +84,15 @@ def rollout(
             f"a domain's states must be MuJoCo's {positions} positions and {size - positions} velocities and "
             f"nothing else, but it names {starts.shape[1]} states (activations: {models[0].na})."
         )
-    full_starts = np.pad(starts, ((0, 0), (1, 0)))  # [N, 1 + S], time first
-    padded = np.pad(controls, ((0, 0), (0, 1), (0, 0)))  # [N, T, 1]
+    timed_starts = np.pad(starts, ((0, 0), (1, 0)))  # [N, 1 + S]
+    held = np.pad(np.repeat(controls, substeps, axis=1), ((0, 0), (0, 1), (0, 0)))  # [N, M + 1, 1]
     workers = [mujoco.MjData(models[0]) for _ in range(max(1, min(threads, len(models))))]
     with _warnings_kept_quiet():
-        full, _ = mujoco.rollout.rollout(models, workers, full_starts, padded)  # [N, T, 1 + S]
-    states = np.concatenate([starts[:, None], full[:, :-1, 1:]], axis=1)
-    return states, _first_failures(states, full[..., 0])
-
-
-def _first_failures(states: Array, times: Array) -> list[int]:
-    """For each trajectory the first step, from 1, after which `states` [N, T, S] are huge or no numbers, or
-    `times` [N, T] stand still; 0 if there is none."""
-    bad = ~(np.abs(states[:, 1:]) < HUGE).all(axis=2) | (np.diff(times) <= 0)  # [N, T - 1]
-    return np.where(bad.any(axis=1), bad.argmax(axis=1) + 1, 0).tolist() if bad.size else [0] * len(bad)
+        timed, _ = mujoco.rollout.rollout(models, workers, timed_starts, held)  # [N, M + 1, 1 + S]
+    fine, times = timed[:, :-1, 1:], timed[..., 0]
+    bad = ~(np.abs(fine) < HUGE).all(axis=2) | (np.diff(times) <= 0)  # [N, M]
+    failures = [int(np.argmax(row)) // substeps + 1 if row.any() else 0 for row in bad]
+    return np.concatenate([starts[:, None], fine[:, substeps - 1 :: substeps]], axis=1), failures
 
 
 def _discard_visuals(spec: MjSpec) -> None:

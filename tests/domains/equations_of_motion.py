@@ -1,7 +1,7 @@
 """Lagrange's equations of a chain of capsules on a cart or a fixed pivot, derived without MuJoCo.
 
-Link i has mass m_i, length L_i, its centre at l_i = L_i / 2 and the absolute angle φ_i from upright. So it
-lies at p_i = x + Σ_j a_ij sin φ_j, z_i = Σ_j a_ij cos φ_j with a_ij = L_j (j < i), l_i (j = i), 0 (j > i). With
+Link i has mass m_i, length L_i, its centre at l_i = L_i / 2 and the absolute angle φ_i from upright. It lies
+at p_i = x + Σ_j a_ij sin φ_j, z_i = Σ_j a_ij cos φ_j with a_ij = L_j (j < i), l_i (j = i), 0 (j > i). With
 μ_j = Σ_i m_i a_ij and A_jk = Σ_i m_i a_ij a_ik + δ_jk I_j the equations are
 
     (M + Σ m_i) ẍ + Σ_j μ_j (cos φ_j φ̈_j − sin φ_j φ̇_j²)                                = F

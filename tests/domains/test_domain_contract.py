@@ -61,6 +61,17 @@ def test_finite_and_moving_over_the_whole_box(domain, batch):
     assert (np.abs(np.diff(states, axis=1)).max(axis=(1, 2)) > 0.1).all()
 
 
+def test_no_seed_diverges_where_speeds_are_highest(domain):
+    """The short end of the second parameter, over 20 control signals."""
+    low, high = np.array(list(domain.box.values())).T
+    tasks = np.stack([np.linspace(low[0], high[0], 10), np.full(10, low[1])], -1)
+    starts = np.stack([domain.start(np.random.default_rng(i)) for i in range(10)])
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        signal = control_signal(domain.control_limit, domain.alternations, domain.steps, rng)
+        domain.simulate(tasks, starts, np.repeat(signal[None], 10, axis=0))
+
+
 def test_same_bits_whatever_batch_order_and_threads(domain, batch):
     states = domain.simulate(*batch)
     order = np.random.default_rng(1).permutation(len(states))
