@@ -106,7 +106,6 @@ def _discard_visuals(spec: MjSpec) -> None:
     spec.compiler.discardvisual = True
     for element in [*spec.sensors, *spec.cameras, *spec.lights]:
         spec.delete(element)
-    spec.option.enableflags &= ~int(mujoco.mjtEnableBit.mjENBL_ENERGY)
 
 
 _handler = Lock()

@@ -3,10 +3,11 @@
 import subprocess
 import sys
 
+import mujoco
 import numpy as np
 import pytest
 
-from distpaml.domains import DOMAINS, CartPole, SimulationError
+from distpaml.domains import DOMAINS, CartDoublePole, CartPole, SimulationError
 from distpaml.domains.mujoco import MujocoDomain, rollout
 
 TASKS = np.array([[1.0, 1.0], [0.5, 2.0]])
@@ -29,15 +30,28 @@ def test_divergence_names_the_task_and_the_step(threads):
         CartPole().simulate(TASKS, spinning(1), CONTROLS, threads)
 
 
-def test_divergence_is_found_at_the_step_where_it_happens():
+@pytest.mark.parametrize("cls", [CartPole, CartDoublePole])
+@pytest.mark.parametrize("step", [1, 17, 30])
+def test_divergence_is_found_at_the_step_where_it_happens(cls, step):
     """A shove of 1e13 N in one step makes the speed exceed MuJoCo's bound in that step."""
-    for step in (1, 17, 30):
-        controls = CONTROLS.copy()
-        controls[0, step - 1] = 1e13
-        with pytest.raises(
-            SimulationError, match=rf"pole_mass=1, pole_length=1 diverged at step {step} of 30"
-        ):
-            CartPole().simulate(TASKS, STARTS, controls)
+    controls = CONTROLS.copy()
+    controls[0, step - 1] = 1e13
+    starts = np.stack([cls().start(np.random.default_rng(i)) for i in range(2)])
+    with pytest.raises(SimulationError, match=rf"=1, [a-z_]+=1 diverged at step {step} of 30"):
+        cls().simulate(TASKS, starts, controls)
+
+
+def test_divergence_is_found_without_mujocos_reset():
+    """A model may ask MuJoCo not to reset bad states; time then goes on, and only the state tells."""
+
+    class Unreset(CartPole):
+        def spec(self, task):
+            spec = super().spec(task)
+            spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
+            return spec
+
+    with pytest.raises(SimulationError, match="diverged at step 1 of 1"):
+        Unreset().simulate(TASKS, spinning(1), CONTROLS[:, :1])
 
 
 def test_a_warning_in_the_last_step_is_not_missed():
@@ -75,8 +89,6 @@ def test_divergence_leaves_no_file_and_no_line(tmp_path):
 
 
 def test_the_users_warning_handler_comes_back():
-    import mujoco
-
     def mine(message: str) -> None:
         raise AssertionError(message)
 
