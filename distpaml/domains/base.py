@@ -10,7 +10,9 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+
+from distpaml.errors import UserError
 
 Array = NDArray[np.float64]
 
@@ -27,7 +29,7 @@ class Domain(ABC):
     angles: ClassVar[tuple[str, ...]] = ()
     """Those states that are angles in radians (unwrapped); the model sees their cosine and sine."""
     dt: ClassVar[float]
-    """Seconds between two states, and the integrator's step."""
+    """Seconds between two states; a control is held for as long."""
     steps: ClassVar[int] = 100
     """States in a trajectory; one fewer transitions."""
     control_limit: ClassVar[float]
@@ -38,6 +40,8 @@ class Domain(ABC):
     """Ways to read the paper that this domain knows; the first is the default."""
 
     def __init__(self, reading: str = "text") -> None:
+        if reading not in self.readings:
+            raise UserError(f"{self.name} has no reading {reading!r}; it knows {', '.join(self.readings)}.")
         self.reading = reading
 
     @abstractmethod
@@ -51,6 +55,49 @@ class Domain(ABC):
         Pure: the same task, start and controls give the same trajectory to the last bit, whatever else is in
         the batch. A simulation that diverges raises `SimulationError`, which names the task.
         """
+
+    def describe(self, task: Array) -> str:
+        """The task's parameters by name: "pole_mass=0.5, pole_length=2"."""
+        return ", ".join(f"{name}={value:g}" for name, value in zip(self.box, task, strict=True))
+
+    def checked(self, tasks: ArrayLike, starts: ArrayLike, controls: ArrayLike) -> tuple[Array, Array, Array]:
+        """The arguments of `simulate` as new float64 arrays, or a ValueError that says what is wrong."""
+        tasks = self.checked_tasks(tasks)
+        starts, controls = np.array(starts, np.float64), np.array(controls, np.float64)
+        if starts.shape != (len(tasks), len(self.states)):
+            raise ValueError(
+                f"{self.name}: starts must have shape [{len(tasks)}, {len(self.states)}], one row "
+                f"({', '.join(self.states)}) per task, not {list(starts.shape)}."
+            )
+        if controls.ndim != 3 or controls.shape[::2] != (len(tasks), 1):
+            raise ValueError(
+                f"{self.name}: controls must have shape [{len(tasks)}, T - 1, 1], one signal per task, "
+                f"not {list(controls.shape)}."
+            )
+        for what, values in (("starts", starts), ("controls", controls)):
+            if not np.isfinite(values).all():
+                raise ValueError(f"{self.name}: {what} must be finite; row {_first_bad_row(values)} is not.")
+        return tasks, starts, controls
+
+    def checked_tasks(self, tasks: ArrayLike) -> Array:
+        """Tasks [N, P] as a new float64 array. A parameter with a positive interval must itself be positive,
+        inside the interval or not: it is a mass or a length."""
+        tasks = np.array(tasks, np.float64)
+        if tasks.ndim != 2 or tasks.shape[1] != len(self.box):
+            raise ValueError(
+                f"{self.name}: tasks must have shape [N, {len(self.box)}], one row ({', '.join(self.box)}) "
+                f"per task, not {list(tasks.shape)}."
+            )
+        for (name, (low, _)), values in zip(self.box.items(), tasks.T, strict=True):
+            for row, value in enumerate(values):
+                if not np.isfinite(value) or (low > 0 and value <= 0):
+                    wanted = "positive and finite" if low > 0 else "finite"
+                    raise ValueError(f"{self.name}: {name} must be {wanted}, but is {value:g} in task {row}.")
+        return tasks
+
+
+def _first_bad_row(values: Array) -> int:
+    return int(np.argmin(np.isfinite(values).reshape(len(values), -1).all(axis=1)))
 
 
 class SimulationError(RuntimeError):

@@ -1,0 +1,63 @@
+"""`python -m distpaml.bench [NAME…] [--json FILE]`: run the named benchmarks, or all of them."""
+
+import argparse
+import json
+import sys
+from difflib import get_close_matches
+from importlib import import_module
+from pathlib import Path
+
+from distpaml.bench import BENCHES, Result
+from distpaml.errors import UserError
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m distpaml.bench", description=__doc__)
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"any of: {', '.join(BENCHES)}; none means all"
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write one JSON object per line")
+    options = parser.parse_args(arguments)
+    try:
+        if options.json:
+            write(options.json, [])
+        results = run(options.names or list(BENCHES))
+        if options.json:
+            write(options.json, results)
+    except UserError as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0
+
+
+def run(names: list[str]) -> list[Result]:
+    """Results of the benchmarks in order, printed as they come."""
+    for name in names:
+        if name not in BENCHES:
+            nearest = get_close_matches(name, BENCHES, n=1)
+            hint = f"did you mean {nearest[0]!r}? " if nearest else ""
+            raise UserError(f"there is no benchmark {name!r}; {hint}Known: {', '.join(BENCHES)}.")
+    results = []
+    for name in names:
+        for result in import_module(f"distpaml.bench.{name}").run():
+            print(
+                f"{result.name}: {result.ours:.4g} {result.unit}, {result.ratio:.1f} times better than "
+                f"{result.other:.4g} {result.unit} of {result.against}",
+                flush=True,
+            )
+            results.append(result)
+    return results
+
+
+def write(path: Path, results: list[Result]) -> None:
+    """One line per result: {"name": …, "ratio": …, "ours": …, "other": …, "unit": …}."""
+    keys = ("name", "ratio", "ours", "other", "unit")
+    lines = [json.dumps({key: getattr(result, key) for key in keys}) + "\n" for result in results]
+    try:
+        path.write_text("".join(lines))
+    except OSError as error:
+        raise UserError(f"--json: cannot write {path} ({error.strerror}).") from error
+
+
+if __name__ == "__main__":
+    sys.exit(main())

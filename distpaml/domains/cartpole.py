@@ -1,0 +1,55 @@
+"""Cart-pole: a pole hinged to a cart, which is pushed along a rail."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from distpaml.domains.base import Array
+from distpaml.domains.mujoco import MujocoDomain, suite_spec
+
+if TYPE_CHECKING:
+    from mujoco import MjSpec
+
+
+class CartPole(MujocoDomain):
+    """A cart of 1 kg and a pole (capsule of radius 4.5 cm); theta = 0 is upright.
+
+    Reading `text`: the control is the force on the cart in newtons and the rail has no ends.
+    Reading `released`: the suite's cart-pole as it is, with the control clipped to ±1 and multiplied by 10 N,
+    and soft stops at ±1.8 m.
+    """
+
+    name = "cartpole"
+    box: ClassVar = {"pole_mass": (0.5, 5.0), "pole_length": (0.5, 2.0)}
+    states = ("x", "theta", "x_dot", "theta_dot")
+    angles = ("theta",)
+    dt = 0.125
+    control_limit = 25.0
+    alternations = 10
+    readings = ("text", "released")
+
+    def start(self, rng: np.random.Generator) -> Array:
+        """Hanging at rest, every state variable with a noise of 0.01."""
+        return np.array([0.0, np.pi, 0.0, 0.0]) + 0.01 * rng.standard_normal(4)
+
+    def spec(self, task: Array) -> MjSpec:
+        mass, length = task
+        spec = cart_spec(self.reading)
+        spec.geom("pole_1").mass = mass
+        spec.geom("pole_1").fromto = [0, 0, 0, 0, 0, length]
+        return spec
+
+
+def cart_spec(reading: str) -> MjSpec:
+    """The suite's cart with one pole; in reading `text` newtons, and no constraints, hence no stops."""
+    import mujoco
+
+    spec = suite_spec("cartpole")
+    if reading == "text":
+        motor = spec.actuator("slide")
+        motor.gear = [1, 0, 0, 0, 0, 0]
+        motor.ctrllimited = False
+        spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
+    return spec

@@ -1,0 +1,49 @@
+"""Pendubot: two links, driven at the shoulder; the elbow swings freely."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from distpaml.domains.base import Array
+from distpaml.domains.mujoco import MujocoDomain, suite_spec
+
+if TYPE_CHECKING:
+    from mujoco import MjSpec
+
+
+class Pendubot(MujocoDomain):
+    """Two links of 1 kg each; shoulder = 0 is upright, elbow is relative to the upper link.
+
+    Reading `text`: the control is the torque at the shoulder in newton metres.
+    Reading `released`: the suite's acrobot as it is, with the control clipped to ±1 and multiplied by 2 Nm,
+    at the elbow.
+    """
+
+    name = "pendubot"
+    box: ClassVar = {"upper_length": (0.6, 3.0), "lower_length": (0.6, 3.0)}
+    states = ("shoulder", "elbow", "shoulder_dot", "elbow_dot")
+    angles = ("shoulder", "elbow")
+    dt = 0.05
+    control_limit = 10.0
+    alternations = 5
+    readings = ("text", "released")
+
+    def start(self, rng: np.random.Generator) -> Array:
+        """Hanging straight at rest, every state variable with a noise of 0.01."""
+        return np.array([-np.pi, 0.0, 0.0, 0.0]) + 0.01 * rng.standard_normal(4)
+
+    def spec(self, task: Array) -> MjSpec:
+        upper, lower = task
+        spec = suite_spec("acrobot")
+        spec.geom("upper_arm").fromto = [0, 0, 0, 0, 0, upper]
+        spec.body("lower_arm").pos = [0, 0, upper]
+        spec.geom("lower_arm").fromto = [0, 0, 0, 0, 0, lower]
+        spec.site("tip").pos = [0, 0, lower]
+        if self.reading == "text":
+            motor = spec.actuator("elbow")
+            motor.name = motor.target = "shoulder"
+            motor.gear = [1, 0, 0, 0, 0, 0]
+            motor.ctrllimited = False
+        return spec

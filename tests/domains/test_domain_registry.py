@@ -1,0 +1,67 @@
+import subprocess
+import sys
+
+import pytest
+
+from distpaml.domains import CartDoublePole, CartPole, Pendubot, get_domain
+from distpaml.errors import UserError
+
+
+def test_built_in_domains_by_name():
+    names = ("cartpole", "pendubot", "cart_double_pole")
+    assert [get_domain(name) for name in names] == [CartPole, Pendubot, CartDoublePole]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The working folder, importable again only by what `get_domain` does."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry not in ("", str(tmp_path))])
+    return tmp_path
+
+
+def test_a_class_in_the_working_folder(folder):
+    (folder / "shop_floor.py").write_text(
+        "from distpaml.domains import CartPole\nclass Crane(CartPole):\n    name = 'crane'\n"
+    )
+    assert get_domain("shop_floor:Crane").name == "crane"
+
+
+@pytest.mark.parametrize(
+    "name, sentence",
+    [
+        (
+            "cartpol",
+            r"no domain 'cartpol'; did you mean 'cartpole'\? Known: cartpole, pendubot, cart_double_pole",
+        ),
+        ("zzz", r"no domain 'zzz'; Known: cartpole"),
+        ("nowhere_at_all:Crane", "cannot import 'nowhere_at_all' .*No module named"),
+        ("broken_file:Crane", r"cannot import 'broken_file' \(ZeroDivisionError: division by zero\)"),
+        ("half_done:Crate", "half_done has no 'Crate'; its domains are Bare, Finished"),
+        ("half_done:Bare", "Bare lacks simulate, start"),
+        ("half_done:NUMBER", "NUMBER is not a subclass of distpaml.domains.Domain"),
+        (":Crane", "cannot import ''"),
+        ("half_done:", "half_done has no ''"),
+    ],
+)
+def test_what_is_wrong_with_a_name_is_one_sentence(folder, name, sentence):
+    (folder / "broken_file.py").write_text("1 / 0")
+    (folder / "half_done.py").write_text(
+        "from distpaml.domains import CartPole, Domain\n"
+        "class Bare(Domain): pass\n"
+        "class Finished(CartPole): pass\n"
+        "NUMBER = 3\n"
+    )
+    sys.modules.pop("half_done", None)
+    with pytest.raises(UserError, match=sentence) as caught:
+        get_domain(name)
+    assert "\n" not in str(caught.value)
+
+
+def test_names_and_boxes_are_read_without_mujoco():
+    program = (
+        "import sys; from distpaml.domains import get_domain; get_domain('pendubot').box; "
+        "print({'mujoco', 'dm_control', 'scipy', 'torch'} & sys.modules.keys())"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("set()\n", "")
