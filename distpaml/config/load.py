@@ -1,5 +1,6 @@
 """What every command does first: a file or the name of a shipped experiment, and overrides → `Experiment`."""
 
+import os
 from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib.resources import files
@@ -7,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from distpaml.config.schema import Experiment
-from distpaml.config.sentences import checked
+from distpaml.config.sentences import checked, shown
 from distpaml.config.yaml_text import parse_value, read
 from distpaml.errors import UserError
 
@@ -39,7 +40,7 @@ def load(config: str | Path | None = None, overrides: Sequence[str] = (), quick:
     for text in overrides:
         key, value = _parse_override(text)
         tree = _assigned(tree, key.split("."), value)
-        written_by[key] = f"override {text!r}"
+        written_by[key] = f"override {shown(text)}"
 
     def where(key: str) -> str:
         dotted = f"{key.partition('[')[0]}."
@@ -61,10 +62,10 @@ def _read(config: str | Path | None) -> tuple[str, Tree]:
     if isinstance(config, str) and config in shipped():
         return f"the shipped experiment {config}", read(shipped()[config])
     path = Path(config)
-    if not path.exists():
+    if not os.path.exists(path):  # False also where the name is too long or malformed
         near = get_close_matches(path.stem, shipped(), n=1)
         hint = f"the nearest is {near[0]}" if near else f"there are {', '.join(shipped())}"
-        raise UserError(f"{str(config)!r} is neither a file nor a shipped experiment; {hint}.")
+        raise UserError(f"{shown(str(config))} is neither a file nor a shipped experiment; {hint}.")
     return str(path), read(path)
 
 
@@ -72,8 +73,10 @@ def _parse_override(text: str) -> tuple[str, Any]:
     key, equals, value = text.partition("=")
     key = key.strip()
     if not equals or not all(key.split(".")):
-        raise UserError(f"The override {text!r} should be dotted.key=value, for example model.inducing=100.")
-    return key, parse_value(value, f"the value of the override {text!r}")
+        raise UserError(
+            f"The override {shown(text)} should be dotted.key=value, for example model.inducing=100."
+        )
+    return key, parse_value(value, f"The value of the override {shown(text)}")
 
 
 def _assigned(tree: Any, path: list[str], value: Any) -> Tree:

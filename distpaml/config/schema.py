@@ -100,7 +100,7 @@ class Experiment(Section):
     """One experiment: a method on a domain, with a seed."""
 
     method: Literal["paml", "paml-set", "uni", "lhs", "oracle"] = "paml"
-    """`paml`: as the paper; `paml-set`: among real descriptors; `uni`, `lhs`: baselines; `oracle`: all data."""
+    """`paml`: as the paper; `paml-set`: among real tasks; `uni`, `lhs`: baselines; `oracle`: all data."""
     seed: Annotated[int, Field(ge=0)] = 0
     """Root of every random stream; methods of one seed share initial tasks, controls and test data."""
     initial: Positive = 3

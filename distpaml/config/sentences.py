@@ -53,12 +53,12 @@ def _sentence(
         "value", fault["input"] if "[key]" in fault["loc"] else _lookup(tree, path, fault["input"])
     )
     if fault["type"] == "extra_forbidden":
-        said = f"{key} (here {_shown(value)}) is not a key{_nearest_key(key, list(dotted_keys(model)))}"
+        said = f"{key} (here {shown(value)}) is not a key{_nearest_key(key, list(dotted_keys(model)))}"
     elif fault["type"] == "choice" and "value" not in context and "below" in context:
         valid = [_dotted([*fault["loc"], choice]) for choice in context["choices"]]
-        said = f"{key} (here {_shown(value)}) is not a key{_nearest_key(key, valid)}"
+        said = f"{key} (here {shown(value)}) is not a key{_nearest_key(key, valid)}"
     else:
-        said = f"{key} is {_shown(value)} but {_should(fault, context, value)}"
+        said = f"{key} is {shown(value)} but {_should(fault, context, value)}"
     more = len(faults) - 1
     also = f" ({more} more error{'s' if more > 1 else ''} after this one)" if more else ""
     return f"In {where(key)}, {said}{also}."
@@ -125,7 +125,7 @@ def _lookup(tree: Any, path: list[Any], default: Any) -> Any:
     return tree
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
     """A short form of any value, spelt as in YAML where Python spells otherwise."""
     if value is None:
         return "null"

@@ -74,7 +74,7 @@ class DescriptorConfig(Section):
     """What the learner is shown of a task."""
 
     kind: str = "full"
-    """`full`: every parameter; `partial`: all but `hidden`; `noisy`: `superfluous` ones too; `module:Class`."""
+    """`full`: every parameter; `partial`: all but `hidden`; `noisy`: and `superfluous`; `module:Class`."""
     hidden: List[str] = ()
     """Parameters that are never shown; each is drawn anew from its interval for every chosen task."""
     superfluous: dict[str, Interval] = Field(

@@ -1,6 +1,6 @@
 """YAML text ↔ plain mappings, with the scalars of YAML 1.2: `1e-2` is a number, `no` is text, `010` is ten.
 
-Only safe types are built; a key given twice, a text that is not YAML, a file that cannot be read: `UserError`.
+Only safe types are built. A key given twice, a text that is not YAML, an unreadable file: `UserError`.
 """
 
 import re

@@ -3,8 +3,8 @@
     describe   task [P] → descriptor [E]     a known task (a test task, the oracle's) as the learner sees it
     resolve    descriptor [E] → task [P]     a choice of the learner as something that can be simulated
 
-The learner never sees a task. The descriptors of this package are points of a box; others, such as images, may be
-rows of any finite set: they override `check`.
+The learner never sees a task. The descriptors of this package are points of a box; others, such as images,
+may be rows of any finite set: they override `check`.
 """
 
 from abc import ABC, abstractmethod
