@@ -25,9 +25,9 @@ def test_transitions_by_hand():
 
 
 def test_each_angle_has_its_cosine_and_sine_in_order():
-    states = np.array([[[0.0, np.pi / 2, 7.0], [0.0, 0.0, 0.0]]])
+    states = np.array([[[0.0, np.pi, 7.0], [0.0, 0.0, 0.0]]])
     inputs, _ = transitions(states, np.array([[[9.0, 8.0]]]), angles=[0, 1])
-    assert inputs == pytest.approx(np.array([[[1, 0, 0, 1, 7, 9, 8]]]), abs=1e-12)
+    assert inputs == pytest.approx(np.array([[[1, 0, -1, 0, 7, 9, 8]]]), abs=1e-12)
 
 
 def test_without_angles_the_inputs_are_states_and_controls():
