@@ -110,7 +110,8 @@ def test_a_descriptor_of_ones_own(tmp_path, monkeypatch):
         "number = 3\n"
     )
     (tmp_path / "my_broken_descriptor.py").write_text("1 / 0\n")
-    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "path", sys.path.copy())
+    monkeypatch.chdir(tmp_path)
     descriptor = descriptor_of("cartpole", "descriptor.kind=my_descriptor:Doubled")
     assert descriptor.describe(np.array([[1.0, 2.0]])).tolist() == [[2.0, 4.0]]
     for reference, fragment in [
