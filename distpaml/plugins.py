@@ -9,7 +9,7 @@ from distpaml.errors import UserError
 
 
 def load_object(reference: str, key: str) -> Any:
-    """What `reference`, the value of the config key `key`, names; the module may lie in the working folder."""
+    """What `reference`, the value of config key `key`, names; its module may lie in the working folder."""
     module, _, name = reference.partition(":")
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())

@@ -102,6 +102,8 @@ texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1) | st.sampl
         "- a",
         "a: b",
         "#",
+        "\x85",
+        "\u2028 a\n\n b",
     ]
 )
 experiments = st.builds(

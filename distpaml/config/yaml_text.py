@@ -48,6 +48,12 @@ class _Dumper(yaml.SafeDumper):
 
 
 _Dumper.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, None)
+_Dumper.add_representer(  # only the double-quoted style keeps every line break and control character
+    str,
+    lambda dumper, text: dumper.represent_scalar(
+        "tag:yaml.org,2002:str", text, style=None if text.isprintable() else '"'
+    ),
+)
 _Dumper.add_representer(
     list, lambda dumper, data: dumper.represent_sequence("tag:yaml.org,2002:seq", data, flow_style=True)
 )
