@@ -1,4 +1,4 @@
-"""The config keeps what it is given and knows the paper's values; what it refuses is in test_config_errors."""
+"""The config keeps what it is given and knows the paper's values; refusals are in test_config_errors."""
 
 import subprocess
 import sys
