@@ -1,4 +1,4 @@
-"""Random streams keyed by purpose and index: the same draw for every method, whatever the worker or order.
+"""Random streams keyed by purpose and index: the same for every method, whatever the worker or the order.
 
     rng(seed, "start", 7)   the start state of task 7 in experiment `seed`
 

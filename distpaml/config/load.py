@@ -1,0 +1,97 @@
+"""What every command does first: a file or the name of a shipped experiment, and overrides → `Experiment`."""
+
+import os
+from collections.abc import Sequence
+from difflib import get_close_matches
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from distpaml.config.schema import Experiment
+from distpaml.config.sentences import checked, shown
+from distpaml.config.yaml_text import parse_value, read
+from distpaml.errors import UserError
+
+QUICK = {
+    "rounds": 2,
+    "model.inducing": 100,
+    "fit.evaluations": 40,
+    "fit.restarts": 1,
+    "fit.steps": 200,
+    "selection.per_dimension": 30,
+    "selection.set_size": 300,
+    "evaluation.grid": 4,
+    "evaluation.steps": 30,
+}
+"""Upper limits of a quick experiment, which takes about a minute."""
+
+Tree = dict[str, Any]
+
+
+def load(config: str | Path | None = None, overrides: Sequence[str] = (), quick: bool = False) -> Experiment:
+    """The experiment of `config` (a YAML file, the name of a shipped one, or None for the defaults).
+
+    `overrides` are `dotted.key=value` with YAML values; they win over `quick`, which wins over the file.
+    """
+    source, tree = _read(config)
+    if quick:
+        tree = _shrunk(tree)
+    written_by = {}
+    for text in overrides:
+        key, value = _parse_override(text)
+        tree = _assigned(tree, key.split("."), value)
+        written_by[key] = f"override {shown(text)}"
+
+    def where(key: str) -> str:
+        dotted = f"{key.partition('[')[0]}."
+        touching = [w for w in written_by if dotted.startswith(f"{w}.") or f"{w}.".startswith(dotted)]
+        return written_by[touching[-1]] if touching else source
+
+    return checked(Experiment, tree, where)
+
+
+def shipped() -> dict[str, Path]:
+    """The experiments of the paper that come with distpaml: name → YAML file."""
+    folder = Path(str(files("distpaml") / "experiments"))
+    return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
+
+
+def _read(config: str | Path | None) -> tuple[str, Tree]:
+    if config is None:
+        return "the defaults", {}
+    if isinstance(config, str) and config in shipped():
+        return f"the shipped experiment {config}", read(shipped()[config])
+    path = Path(config)
+    if not os.path.exists(path):  # False also where the name is too long or malformed
+        near = get_close_matches(path.stem, shipped(), n=1)
+        hint = f"the nearest is {near[0]}" if near else f"there are {', '.join(shipped())}"
+        raise UserError(f"{shown(str(config))} is neither a file nor a shipped experiment; {hint}.")
+    return str(path), read(path)
+
+
+def _parse_override(text: str) -> tuple[str, Any]:
+    key, equals, value = text.partition("=")
+    key = key.strip()
+    if not equals or not all(key.split(".")):
+        raise UserError(
+            f"The override {shown(text)} should be dotted.key=value, for example model.inducing=100."
+        )
+    return key, parse_value(value, f"The value of the override {shown(text)}")
+
+
+def _assigned(tree: Any, path: list[str], value: Any) -> Tree:
+    """A copy of `tree` with `value` at `path`."""
+    head, *rest = path
+    tree = tree if isinstance(tree, dict) else {}
+    return {**tree, head: _assigned(tree.get(head), rest, value) if rest else value}
+
+
+def _shrunk(tree: Tree) -> Tree:
+    """A copy of `tree` in which nothing exceeds `QUICK`; values of a wrong type stay, to be reported."""
+    defaults = Experiment().model_dump()
+    for key, limit in QUICK.items():
+        section, _, name = key.rpartition(".")
+        given, default = (tree.get(section, {}), defaults[section]) if section else (tree, defaults)
+        if isinstance(given, dict) and type(value := given.get(name, default[name])) is int and value > limit:
+            tree = _assigned(tree, key.split("."), limit)
+    return tree

@@ -1,0 +1,162 @@
+"""Every key of an experiment, its type, its default and what it means. Defaults are experiment (i) CP.
+
+A key is one line and the docstring under it; nothing else has to change when one is added or removed.
+"""
+
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
+
+from distpaml.config.section import List, Positive, Section
+from distpaml.config.sentences import checked, choice_error
+from distpaml.config.tasks import DescriptorConfig, DomainConfig
+from distpaml.config.yaml_text import dump, parse, read
+from distpaml.domains import get_domain
+
+
+class ModelConfig(Section):
+    """The latent sparse GP."""
+
+    latent: Positive = 2
+    """Q, the dimensions of a task's latent variable."""
+    inducing: Positive = 300
+    """L, the inducing points; never more than there are transitions."""
+    dtype: Literal["float64", "float32"] = "float64"
+    """Precision of the GP; float64 unless a GPU leaves no choice."""
+    decoder_samples: Positive = 4
+    """Fixed samples of the latents in the decoder's term of the bound."""
+
+
+class FitConfig(Section):
+    """How the model is fitted after each new task."""
+
+    kind: Literal["collapsed", "svgp", "svgp-ngd"] = "collapsed"
+    """`collapsed`: exact expectations and L-BFGS; `svgp`: the paper's Adam; `svgp-ngd`: natural gradients."""
+    evaluations: Positive = 100
+    """Most evaluations of the collapsed bound in one fit."""
+    restarts: Positive = 3
+    """Initialisations tried in the first fit; later ones start from the last."""
+    tolerance: Annotated[float, Field(gt=0)] = 1e-4
+    """The collapsed fit ends when the bound gains less than this, in nats per observed number."""
+    steps: Positive = 5000
+    """Steps of a stochastic fit."""
+    learning_rate: Annotated[float, Field(gt=0)] = 1e-2
+    """Adam's step size in a stochastic fit."""
+    batch_tasks: Positive = 16
+    """Tasks in a mini-batch of a stochastic fit; all of them while there are fewer."""
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """Where stochastic fits run; `auto` takes a GPU if there is one."""
+    shards: Positive = 1
+    """Parts that the tasks of a collapsed fit are split into."""
+
+
+class SelectionConfig(Section):
+    """How the next task is chosen."""
+
+    candidates: Literal["latent-grid", "descriptor-set"] | None = None
+    """`latent-grid` (the paper's), `descriptor-set` (real tasks only), or null: what the method says."""
+    per_dimension: Annotated[int, Field(ge=2)] = 100
+    """Points per latent dimension of the grid."""
+    slack: Annotated[float, Field(ge=0)] = 10.0
+    """How far the latent grid reaches beyond the embeddings."""
+    set_size: Positive = 2000
+    """Descriptors in a descriptor set."""
+    utility: Annotated[str, Field(min_length=1)] = "surprisal"
+    """What is maximised: the name of a utility, or one's own as `module:function`."""
+    batch: Positive = 1
+    """Tasks chosen at once."""
+    choices: List[List[float]] | None = None
+    """One's own set of descriptors to choose from, a row of numbers each, in the order of the descriptor."""
+
+    @field_validator("choices")
+    @classmethod
+    def _table(cls, choices: tuple[tuple[float, ...], ...] | None) -> tuple[tuple[float, ...], ...] | None:
+        if choices is not None and (len({len(row) for row in choices}) != 1 or not choices[0]):
+            raise ValueError("should be a list of at least one row of numbers, all equally long")
+        return choices
+
+
+class EvaluationConfig(Section):
+    """How the model is judged after every round."""
+
+    grid: Annotated[int, Field(ge=2)] = 10
+    """Test tasks per task parameter: a full grid over the box, ends included."""
+    steps: Positive = 100
+    """Steps of latent inference for the test tasks."""
+    shots: List[Annotated[int, Field(ge=0)]] = ()
+    """Numbers of observed transitions for few-shot curves; 0 is the prior."""
+
+
+class RuntimeConfig(Section):
+    """Where it runs; nothing here changes a result."""
+
+    threads: Positive = 1
+    """Threads of one simulation call and of one fit."""
+
+
+class Experiment(Section):
+    """One experiment: a method on a domain, with a seed."""
+
+    method: Literal["paml", "paml-set", "uni", "lhs", "oracle"] = "paml"
+    """`paml`: as the paper; `paml-set`: among real tasks; `uni`, `lhs`: baselines; `oracle`: all data."""
+    seed: Annotated[int, Field(ge=0)] = 0
+    """Root of every random stream; methods of one seed share initial tasks, controls and test data."""
+    initial: Positive = 3
+    """Tasks known before the first choice."""
+    rounds: Annotated[int, Field(ge=0)] = 15
+    """Rounds of choosing, simulating and learning; a round adds `selection.batch` tasks."""
+    out: str | None = None
+    """Directory of the run's records."""
+    domain: DomainConfig = Field(default_factory=DomainConfig)
+    name: Annotated[str, Field(min_length=1)] = Field(
+        default_factory=lambda data: get_domain(data["domain"].name).name
+    )
+    """A label for reports; the domain's name unless given."""
+    descriptor: DescriptorConfig = Field(default_factory=DescriptorConfig)
+    model: ModelConfig = Field(default_factory=ModelConfig)
+    fit: FitConfig = Field(default_factory=FitConfig)
+    selection: SelectionConfig = Field(default_factory=SelectionConfig)
+    evaluation: EvaluationConfig = Field(default_factory=EvaluationConfig)
+    runtime: RuntimeConfig = Field(default_factory=RuntimeConfig)
+
+    @field_validator("descriptor")
+    @classmethod
+    def _describes_the_domain(cls, descriptor: DescriptorConfig, info: ValidationInfo) -> DescriptorConfig:
+        if "domain" not in info.data:
+            return descriptor
+        parameters = info.data["domain"].box
+        for name in descriptor.hidden:
+            if name not in parameters:
+                raise choice_error(parameters, below="hidden", value=name)
+        if len(descriptor.hidden) == len(parameters):
+            raise PydanticCustomError(
+                "below", "should leave at least one parameter to be shown", {"below": "hidden"}
+            )
+        for name in descriptor.superfluous:
+            if name in parameters:
+                raise PydanticCustomError(
+                    "below", "should not be named like a task parameter", {"below": f"superfluous.{name}"}
+                )
+        return descriptor
+
+    @field_validator("evaluation")
+    @classmethod
+    def _shots_within_trajectory(cls, evaluation: EvaluationConfig, info: ValidationInfo) -> EvaluationConfig:
+        transitions = info.data["domain"].steps - 1 if "domain" in info.data else None
+        if transitions is not None and max(evaluation.shots, default=0) > transitions:
+            message = "should not exceed the {transitions} transitions of a trajectory"
+            raise PydanticCustomError("below", message, {"below": "shots", "transitions": transitions})
+        return evaluation
+
+    @classmethod
+    def from_yaml(cls, source: str | Path) -> Self:
+        """The experiment in a YAML text (`str`) or in a file (`Path`)."""
+        if isinstance(source, Path):
+            return checked(cls, read(source), lambda key: str(source))
+        return checked(cls, parse(source, "the YAML text"), lambda key: "the YAML text")
+
+    def to_yaml(self) -> str:
+        """Every key with its value; `from_yaml` gives the same experiment back."""
+        return dump({"name": self.name, **self.model_dump(mode="json")})

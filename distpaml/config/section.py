@@ -1,0 +1,35 @@
+"""What all sections of a config have in common, and the types of their values."""
+
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+Item = TypeVar("Item")
+
+
+def _interval(value: Any) -> tuple[float, float]:
+    match value:
+        case [int() | float() as low, int() | float() as high] if -float("inf") < low < high < float("inf"):
+            if not isinstance(low, bool) and not isinstance(high, bool):
+                return float(low), float(high)
+    raise ValueError("should be [low, high], two finite numbers with low < high")
+
+
+Interval = Annotated[tuple[float, float], BeforeValidator(_interval)]
+List = Annotated[
+    tuple[Item, ...], BeforeValidator(lambda value: tuple(value) if type(value) is list else value)
+]
+Positive = Annotated[int, Field(ge=1)]
+
+
+class Section(BaseModel):
+    """Frozen (runs share it), closed (a misspelt key is an error), strict (no '3' for 3) and finite."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        strict=True,
+        allow_inf_nan=False,
+        validate_default=True,
+        use_attribute_docstrings=True,
+    )

@@ -1,0 +1,124 @@
+"""The sections that say what a task is and what the learner is shown of it."""
+
+from typing import Annotated, Any
+
+from pydantic import Field, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
+
+from distpaml.config.section import Interval, List, Positive, Section
+from distpaml.config.sentences import choice_error
+from distpaml.domains import get_domain
+from distpaml.errors import UserError
+
+
+def _from_domain(attribute: str) -> Any:
+    """A key that is filled from the class of the domain `name` when it is not given."""
+    return Field(default_factory=lambda data: getattr(get_domain(data["name"]), attribute))
+
+
+class DomainConfig(Section):
+    """The family of systems. What is not given comes from its class, so that a written config is complete."""
+
+    name: str = "cartpole"
+    """`cartpole`, `pendubot`, `cart_double_pole`, or one's own as `module:Class`."""
+    reading: str = Field(default_factory=lambda data: get_domain(data["name"]).readings[0])
+    """How to read the paper where its text and its released code differ: `text` or `released`."""
+    box: dict[str, Interval] = Field(default_factory=lambda data: dict(get_domain(data["name"]).box))
+    """Task parameters, each with its interval [low, high]; those left out keep the domain's."""
+    steps: Annotated[int, Field(ge=2)] = _from_domain("steps")
+    """States in a trajectory; one fewer transitions."""
+    control_limit: Annotated[float, Field(gt=0)] = _from_domain("control_limit")
+    """C of the alternating ramp: controls lie in [-C, C], in newtons or newton metres."""
+    alternations: Positive = _from_domain("alternations")
+    """How often the control changes its sign within a trajectory, plus one."""
+
+    @field_validator("name")
+    @classmethod
+    def _known_name(cls, name: str) -> str:
+        try:
+            get_domain(name)
+        except UserError as error:
+            raise ValueError(str(error)) from error
+        return name
+
+    @field_validator("reading")
+    @classmethod
+    def _known_reading(cls, reading: str, info: ValidationInfo) -> str:
+        if "name" in info.data and reading not in (readings := get_domain(info.data["name"]).readings):
+            raise choice_error(readings)
+        return reading
+
+    @field_validator("box", mode="before")
+    @classmethod
+    def _completed_box(cls, box: Any, info: ValidationInfo) -> Any:
+        if "name" not in info.data or not isinstance(box, dict):
+            return box
+        complete = get_domain(info.data["name"]).box
+        for parameter in box:
+            if parameter not in complete:
+                raise choice_error(complete, below=parameter)
+        return {**complete, **box}
+
+    @field_validator("box")
+    @classmethod
+    def _same_sign(cls, box: dict[str, Interval], info: ValidationInfo) -> dict[str, Interval]:
+        """A mass or a length stays positive; a user's domain may have parameters that are not."""
+        own = get_domain(info.data["name"]).box if "name" in info.data else {}
+        for parameter, (low, _) in box.items():
+            if low <= 0 and parameter in own and own[parameter][0] > 0:
+                raise PydanticCustomError("below", "should be positive", {"below": parameter})
+        return box
+
+
+class DescriptorConfig(Section):
+    """What the learner is shown of a task."""
+
+    kind: str = "full"
+    """`full`: every parameter; `partial`: all but `hidden`; `noisy`: and `superfluous`; `module:Class`."""
+    hidden: List[str] = ()
+    """Parameters that are never shown; each is drawn anew from its interval for every chosen task."""
+    superfluous: dict[str, Interval] = Field(
+        default_factory=lambda data: {"epsilon": (0.5, 5.0)} if data["kind"] == "noisy" else {}
+    )
+    """Dimensions without any effect, each with its interval."""
+    neutral: float = 1.0
+    """Superfluous value of tasks that nobody chose as descriptors: test tasks, the oracle's."""
+
+    @field_validator("kind")
+    @classmethod
+    def _known_kind(cls, kind: str) -> str:
+        if kind not in (kinds := ("full", "partial", "noisy")) and ":" not in kind:
+            raise choice_error((*kinds, "module:Class"))
+        return kind
+
+    @field_validator("hidden")
+    @classmethod
+    def _hidden_if_partial(cls, hidden: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        kind = info.data.get("kind")
+        if kind == "partial" and not hidden:
+            raise ValueError("should name at least one parameter to hide, since descriptor.kind is 'partial'")
+        if kind in ("full", "noisy") and hidden:
+            raise ValueError(f"should be empty, since descriptor.kind is {kind!r}; only 'partial' hides")
+        if len(set(hidden)) < len(hidden):
+            raise ValueError("should name each parameter once")
+        return hidden
+
+    @field_validator("superfluous")
+    @classmethod
+    def _superfluous_if_noisy(cls, superfluous: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+        kind = info.data.get("kind")
+        if kind == "noisy" and not superfluous:
+            raise ValueError("should have at least one dimension, since descriptor.kind is 'noisy'")
+        if kind in ("full", "partial") and superfluous:
+            raise ValueError(
+                f"should be empty, since descriptor.kind is {kind!r}; only 'noisy' adds dimensions"
+            )
+        return superfluous
+
+    @field_validator("neutral")
+    @classmethod
+    def _neutral_inside(cls, neutral: float, info: ValidationInfo) -> float:
+        for name, (low, high) in info.data.get("superfluous", {}).items():
+            if not low <= neutral <= high:
+                raise ValueError(f"should lie within descriptor.superfluous.{name}, [{low}, {high}]")
+        return neutral

@@ -1,0 +1,102 @@
+"""YAML text ↔ plain mappings, with the scalars of YAML 1.2: `1e-2` is a number, `no` is text, `010` is ten.
+
+Only safe types are built. A key given twice, a text that is not YAML, an unreadable file: `UserError`.
+"""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from distpaml.errors import UserError
+
+LARGEST_FILE = 1_000_000  # bytes; a config has a few thousand, and YAML parses about a megabyte a second
+
+_INT = re.compile(r"^[-+]?[0-9]+$")
+_FLOAT = re.compile(
+    r"^([-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$"
+)
+
+
+class _Loader(yaml.SafeLoader):
+    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        keys = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+        for earlier, key in enumerate(keys):
+            if key.value in (other.value for other in keys[:earlier]):
+                message = f"the key {key.value!r} appears twice"
+                raise yaml.constructor.ConstructorError(None, None, message, key.start_mark)
+        return super().construct_mapping(node, deep)
+
+
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:bool", re.compile("^(true|True|TRUE|false|False|FALSE)$"), None
+)
+_Loader.add_implicit_resolver("tag:yaml.org,2002:null", re.compile("^(~|null|Null|NULL|)$"), None)
+_Loader.add_implicit_resolver("tag:yaml.org,2002:int", _INT, None)
+_Loader.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, None)
+_Loader.add_constructor("tag:yaml.org,2002:int", lambda loader, node: int(loader.construct_scalar(node)))
+
+
+class _Dumper(yaml.SafeDumper):
+    """Quotes what either version of YAML would take for something else than text."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+_Dumper.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, None)
+_Dumper.add_representer(  # only the double-quoted style keeps every line break and control character
+    str,
+    lambda dumper, text: dumper.represent_scalar(
+        "tag:yaml.org,2002:str", text, style=None if text.isprintable() else '"'
+    ),
+)
+_Dumper.add_representer(
+    list, lambda dumper, data: dumper.represent_sequence("tag:yaml.org,2002:seq", data, flow_style=True)
+)
+
+
+def dump(tree: dict[str, Any]) -> str:
+    """Block mappings, lists on one line, keys in their order."""
+    return yaml.dump(tree, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
+
+
+def parse_value(text: str, source: str) -> Any:
+    """Whatever YAML value `text` is; `source` names it in an error."""
+    try:
+        return yaml.load(text, Loader=_Loader)
+    except yaml.MarkedYAMLError as error:
+        line = f" at line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise UserError(f"{source} is not valid YAML: {error.problem}{line}.") from error
+    except yaml.YAMLError as error:
+        raise UserError(f"{source} is not valid YAML: {' '.join(str(error).split())}.") from error
+    except RecursionError as error:
+        raise UserError(f"{source} is not a config: it is nested too deeply.") from error
+    except ValueError as error:
+        raise UserError(f"{source} holds a value that cannot be read: {error}.") from error
+
+
+def parse(text: str, source: str) -> dict[str, Any]:
+    """The mapping in a YAML text."""
+    tree = parse_value(text, source)
+    if not isinstance(tree, dict):
+        found = "empty" if tree is None else f"a {type(tree).__name__}"
+        raise UserError(f"{source} should be a YAML mapping of keys to values, but is {found}.")
+    return tree
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The mapping in a YAML file."""
+    try:
+        if path.exists() and not path.is_file():
+            raise UserError(f"{path} is not a file; a config is a YAML file.")
+        if path.stat().st_size > LARGEST_FILE:
+            raise UserError(f"{path} has more than {LARGEST_FILE} bytes, which is too much for a config.")
+        return parse(path.read_text(encoding="utf-8"), str(path))
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path} is not UTF-8 text: {error.reason} at byte {error.start}.") from error
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}.") from error

@@ -1,0 +1,25 @@
+"""The layer between domain and learner: what is shown of a task."""
+
+from collections.abc import Mapping
+
+from distpaml.config import DescriptorConfig
+from distpaml.descriptors.base import Descriptor
+from distpaml.descriptors.full import Full
+from distpaml.descriptors.noisy import Noisy
+from distpaml.descriptors.partial import Partial
+from distpaml.errors import UserError
+from distpaml.plugins import load_object
+
+KINDS: dict[str, type[Descriptor]] = {"full": Full, "partial": Partial, "noisy": Noisy}
+
+__all__ = ["KINDS", "Descriptor", "get_descriptor"]
+
+
+def get_descriptor(config: DescriptorConfig, box: Mapping[str, tuple[float, float]]) -> Descriptor:
+    """The descriptor of `config.kind`, of one's own if that is `module:Class`, over the domain's `box`."""
+    kind = KINDS.get(config.kind) or load_object(config.kind, "descriptor.kind")
+    if not (isinstance(kind, type) and issubclass(kind, Descriptor)):
+        raise UserError(
+            f"descriptor.kind is {config.kind!r}, which is not a subclass of distpaml.descriptors.Descriptor."
+        )
+    return kind(config, box)

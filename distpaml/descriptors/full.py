@@ -1,0 +1,19 @@
+"""Every task parameter is shown."""
+
+from collections.abc import Sequence
+
+from distpaml.descriptors.base import Descriptor
+from distpaml.domains.base import Array
+
+
+class Full(Descriptor):
+    """Descriptor and task are the same: E = P."""
+
+    def shown(self) -> dict[str, tuple[float, float]]:
+        return self.task_box
+
+    def describe(self, tasks: Array) -> Array:
+        return tasks.copy()
+
+    def resolve(self, descriptors: Array, seed: int, indices: Sequence[int]) -> Array:
+        return self.check(descriptors).copy()

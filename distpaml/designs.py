@@ -1,0 +1,50 @@
+"""Where tasks are placed in a box [low, high] before any is chosen actively: designs, baselines, test grids.
+
+Initial tasks are the first rows of one Latin hypercube of all the rows an experiment will have, and the LHS
+baseline goes on along the same design. Everything is keyed by the seed, so all methods of a seed share it.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from distpaml import seeds
+from distpaml.domains.base import Array
+
+
+def bounds(box: Mapping[str, tuple[float, float]]) -> tuple[Array, Array]:
+    """The corners low [P], high [P] of a box, in the order of its keys."""
+    low, high = np.array([*box.values()], dtype=float).reshape(-1, 2).T
+    return low, high
+
+
+def latin_hypercube(low: Array, high: Array, n: int, rng: np.random.Generator) -> Array:
+    """A design [n, P] with one point in each of the n equal strata of every dimension."""
+    from scipy.stats.qmc import LatinHypercube  # takes longer to import than everything else here
+
+    return _scaled(LatinHypercube(d=len(low), rng=rng).random(n), low, high)
+
+
+def uniform(low: Array, high: Array, n: int, rng: np.random.Generator) -> Array:
+    """Independent uniform points [n, P]."""
+    return _scaled(rng.random((n, len(low))), low, high)
+
+
+def grid(low: Array, high: Array, per_axis: int) -> Array:
+    """The full grid [per_axis^P, P], evenly spaced with both ends; the last parameter changes fastest."""
+    axes = [np.linspace(a, b, per_axis) for a, b in zip(low, high, strict=True)]
+    return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
+
+
+def design(low: Array, high: Array, rows: int, seed: int) -> Array:
+    """An experiment's Latin hypercube [rows, P]: initial tasks first, then the LHS baseline's choices."""
+    return latin_hypercube(low, high, rows, seeds.rng(seed, "design"))
+
+
+def uniform_choice(low: Array, high: Array, seed: int, index: int) -> Array:
+    """The uniform baseline's choice [P] of task `index`, whatever was drawn before."""
+    return uniform(low, high, 1, seeds.rng(seed, "uniform", index))[0]
+
+
+def _scaled(unit: Array, low: Array, high: Array) -> Array:
+    return np.clip(low + (high - low) * unit, low, high)  # rounding may step over `high`
