@@ -1,0 +1,49 @@
+"""From latents to descriptors: the decoder p(Psi | H) of the paper, a zero-mean GP on raw descriptors.
+
+    psi^e ~ N(0, a_e (K_h + nu_e I)),     K_h the ARD-RBF between latents [N, N], one amplitude and noise per output
+
+Its term of the bound, E_q(H)[log p(Psi | H)], is averaged over base samples that stay fixed during a fit, so that
+the bound is deterministic.
+"""
+
+import torch
+from torch.distributions import MultivariateNormal
+from torch import Tensor, nn
+
+from distpaml.model.collapsed import safe_cholesky
+from distpaml.model.expectations import rbf
+
+
+class Decoder(nn.Module):
+    """A GP from latents [N, Q] to descriptors [N, E]."""
+
+    def __init__(self, latent: int, descriptors: Tensor) -> None:
+        super().__init__()
+        size = descriptors.square().mean(0).clamp(min=1e-12)
+        self.log_lengthscale = nn.Parameter(descriptors.new_full((latent,), 0.5))
+        self.log_amplitude = nn.Parameter(size.log())
+        self.log_noise = nn.Parameter(torch.full_like(size, -4.0))
+
+    def covariance(self, h: Tensor) -> Tensor:
+        """Covariances of the descriptors of latents [..., N, Q]: [..., E, N, N]."""
+        scaled = h / self.log_lengthscale.exp()
+        eye = torch.eye(h.shape[-2], dtype=h.dtype, device=h.device)
+        noisy = rbf(scaled, scaled).unsqueeze(-3) + self.log_noise.exp()[:, None, None] * eye
+        return self.log_amplitude.exp()[:, None, None] * noisy
+
+    def expected_log_density(self, mean: Tensor, variance: Tensor, descriptors: Tensor, base: Tensor) -> Tensor:
+        """E[log p(Psi | H)] over H = mean + sqrt(variance) base, with base [S, N, Q] and descriptors [N, E]."""
+        factor = safe_cholesky(self.covariance(mean + variance.sqrt() * base), "The decoder's covariance")
+        density = MultivariateNormal(torch.zeros_like(factor[..., 0]), scale_tril=factor, validate_args=False)
+        return density.log_prob(descriptors.T).sum(-1).mean()
+
+    @torch.no_grad()
+    def predict(self, h: Tensor, mean: Tensor, descriptors: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean and variance [K, E] of the descriptors at latents h [K, Q], given those at `mean` [N, Q]."""
+        factor = safe_cholesky(self.covariance(mean), "The decoder's covariance")  # [E, N, N]
+        scale, amplitude = self.log_lengthscale.exp(), self.log_amplitude.exp()
+        cross = amplitude[:, None, None] * rbf(mean / scale, h / scale)  # [E, N, K]
+        weights = torch.cholesky_solve(descriptors.T.unsqueeze(-1), factor)  # [E, N, 1]
+        half = torch.linalg.solve_triangular(factor, cross, upper=False)
+        variance = amplitude[:, None] * (1.0 + self.log_noise.exp()[:, None]) - half.square().sum(-2)
+        return (cross.mT @ weights).squeeze(-1).T, variance.clamp(min=0.0).T

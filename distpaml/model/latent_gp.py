@@ -1,0 +1,149 @@
+"""The parameters of the latent sparse GP, and its collapsed bound.
+
+    f^d ~ GP(0, k),    k((x, h), (x', h')) = sigma_f^2 k_x(x, x') k_h(h, h')      ARD-RBF, one for all D outputs
+    y^d = f^d(x, h_i) + N(0, sigma_d^2),    h_i ~ N(0, I),    q(h_i) = N(n_i, diag t_i)
+
+An inducing point belongs to the task whose data it was placed on and is stored relative to that task's embedding:
+z_h = n_owner + offset. When an embedding moves, its inducing points move along.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from gpytorch.constraints import Positive
+from gpytorch.kernels import RBFKernel, ScaleKernel
+from gpytorch.likelihoods import GaussianLikelihood
+from torch import Tensor, nn
+from torch.distributions import Normal, kl_divergence
+
+from distpaml.model.collapsed import CollapsedBound
+from distpaml.model.decoder import Decoder
+from distpaml.model.expectations import rbf
+from distpaml.model.shards import LocalShards, ShardPool
+
+JITTER = 1e-8
+"""Added to the diagonal of K_ZZ, in units of sigma_f^2; it bounds how exactly data can be fitted."""
+
+
+@dataclass
+class TrainingSet:
+    """What the bound is a function of, beside the parameters."""
+
+    x: Tensor  # [N, T, dx], standardised
+    y: Tensor  # [N, T, D], standardised
+    counts: list[int]  # [N]
+    descriptors: Tensor  # [N, E], raw
+    base: Tensor  # [S, N, Q], fixed samples for the decoder's term
+    pool: ShardPool
+
+    @classmethod
+    def make(
+        cls, x: Tensor, y: Tensor, counts: list[int], descriptors: Tensor, base: Tensor, shards: int = 1
+    ) -> "TrainingSet":
+        """With shards in this process."""
+        return cls(x, y, counts, descriptors, base, LocalShards(x, y, counts, shards))
+
+    @property
+    def points(self) -> int:
+        return sum(self.counts)
+
+    @property
+    def observed(self) -> int:
+        """How many numbers were observed; bounds are compared per observed number."""
+        return self.points * self.y.shape[-1]
+
+
+class Kernel(NamedTuple):
+    """A kernel's values: rate_x [dx] and rate_h [Q] are 1 / length-scale, variance [] is sigma_f^2."""
+
+    rate_x: Tensor
+    rate_h: Tensor
+    variance: Tensor
+
+
+class Terms(NamedTuple):
+    """The bound's terms, whose sum is the bound."""
+
+    data: Tensor
+    """Expected log-likelihood of the data less KL(q(u) || p(u))."""
+    latent: Tensor
+    """-KL(q(H) || p(H))."""
+    decoder: Tensor
+    """E_q(H)[log p(Psi | H)]."""
+
+    @property
+    def total(self) -> Tensor:
+        return self.data + self.latent + self.decoder
+
+
+class LatentGP(nn.Module):
+    """All that is learned, save q(u), which is in closed form."""
+
+    owner: Tensor  # [L], the task each inducing point belongs to
+
+    def __init__(self, inputs: int, outputs: int, mean: Tensor, descriptors: Tensor) -> None:
+        super().__init__()
+        latent = mean.shape[-1]
+        positive = {"transform": torch.exp, "inv_transform": torch.log}
+        rbf_kernel = RBFKernel(ard_num_dims=inputs + latent, lengthscale_constraint=Positive(**positive))
+        self.kernel = ScaleKernel(rbf_kernel, outputscale_constraint=Positive(**positive)).to(mean)
+        self.likelihood = GaussianLikelihood(
+            batch_shape=torch.Size([outputs]), noise_constraint=Positive(**positive)
+        ).to(mean)
+        self.kernel.initialize(outputscale=4.0, **{"base_kernel.lengthscale": 3.0})
+        self.likelihood.initialize(noise=1e-2)
+        self.mean = nn.Parameter(mean.clone())  # n [N, Q]
+        self.log_variance = nn.Parameter(mean.new_full(mean.shape, -12.0))  # log t [N, Q]
+        self.decoder = Decoder(latent, descriptors)
+        self.place_inducing(mean.new_zeros(0, inputs), torch.zeros(0, dtype=torch.long))
+
+    def place_inducing(self, zx: Tensor, owner: Tensor) -> None:
+        """Put inducing points at inputs zx [L, dx] and at the embeddings of the tasks `owner` [L]."""
+        self.zx = nn.Parameter(zx.clone())
+        self.offset = nn.Parameter(zx.new_zeros(len(zx), self.mean.shape[-1]))
+        self.register_buffer("owner", owner)
+
+    @property
+    def values(self) -> Kernel:
+        rate = 1.0 / self.kernel.base_kernel.lengthscale.squeeze(0)
+        split = len(rate) - self.mean.shape[-1]
+        return Kernel(rate[:split], rate[split:], self.kernel.outputscale)
+
+    @property
+    def noise(self) -> Tensor:
+        """sigma_d^2 [D]."""
+        return self.likelihood.noise.squeeze(-1)
+
+    @property
+    def variance(self) -> Tensor:
+        """t [N, Q]."""
+        return self.log_variance.exp()
+
+    @property
+    def zh(self) -> Tensor:
+        """Latents of the inducing points [L, Q]."""
+        return self.mean[self.owner] + self.offset
+
+    def correlations(self) -> Tensor:
+        """K_ZZ / sigma_f^2 [L, L]."""
+        rate_x, rate_h, _ = self.values
+        z = torch.cat([self.zx * rate_x, self.zh * rate_h], -1)
+        return rbf(z, z) + JITTER * torch.eye(len(z), dtype=z.dtype, device=z.device)
+
+    def query(self) -> tuple[Tensor, ...]:
+        """Rate, inducing points and q(H) in units of the length-scales, as the shards want them."""
+        rate_x, rate_h, _ = self.values
+        scaled = self.zx * rate_x, self.zh * rate_h
+        return rate_x, *scaled, self.mean * rate_h, self.variance * rate_h.square()
+
+    def terms(self, data: TrainingSet) -> Terms:
+        """The collapsed bound at these parameters."""
+        amplitude, squares = self.values.variance, data.y.square().sum((0, 1))
+        bound = CollapsedBound.apply(
+            self.correlations(), *self.query(), amplitude, self.noise, squares, data.points, data.pool
+        )
+        posterior = Normal(self.mean, self.variance.sqrt())
+        prior = Normal(torch.zeros_like(self.mean), torch.ones_like(self.mean))
+        decoder = self.decoder.expected_log_density(self.mean, self.variance, data.descriptors, data.base)
+        return Terms(bound, -kl_divergence(posterior, prior).sum(), decoder)

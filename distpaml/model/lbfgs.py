@@ -1,0 +1,86 @@
+"""L-BFGS on the parameters of a module, within bounds, within a budget, and never ending in a NaN.
+
+scipy's L-BFGS-B searches inside a box of sane values. A point where the bound cannot be evaluated counts as very
+bad, so that the line search backs off; if the search gives up there, it starts afresh from the best point so far.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+from scipy.optimize import minimize
+from torch import Tensor, nn
+
+from distpaml.model.collapsed import FitError
+
+MEMORY = 50
+"""Pairs of steps and gradients that approximate the curvature."""
+
+Box = tuple[float | None, float | None]
+
+
+def maximise(
+    objective: Callable[[], Tensor],
+    parameters: Sequence[tuple[nn.Parameter, Box]],
+    budget: int,
+    tolerance: float,
+) -> list[float]:
+    """Maximise over `parameters` in place; the values seen, one per evaluation.
+
+    Ends after `budget` evaluations, or when ten iterations together gain less than ten times `tolerance`.
+    """
+    shapes = [p.shape for p, _ in parameters]
+    sizes = [s.numel() for s in shapes]
+    bounds = [box for (_, box), size in zip(parameters, sizes, strict=True) for _ in range(size)]
+    values: list[float] = []
+    best_value, best = -np.inf, _flat([p for p, _ in parameters])
+
+    def assign(vector: np.ndarray) -> None:
+        parts = torch.as_tensor(vector).split(sizes)
+        with torch.no_grad():
+            for (p, _), part, shape in zip(parameters, parts, shapes, strict=True):
+                p.copy_(part.view(shape))
+
+    def evaluate(vector: np.ndarray) -> tuple[float, np.ndarray]:
+        nonlocal best_value, best
+        assign(vector)
+        for p, _ in parameters:
+            p.grad = None
+        try:
+            value = objective()
+            value.backward()
+            gradient = _flat([p.grad for p, _ in parameters])
+            if not (np.isfinite(value.item()) and np.isfinite(gradient).all()):
+                raise FitError("The bound is not finite.")
+        except FitError:
+            if not values:
+                raise
+            values.append(-np.inf)
+            return abs(best_value) * 10.0 + 1e6, np.zeros_like(vector)
+        values.append(value.item())
+        if value.item() > best_value:
+            best_value, best = value.item(), np.array(vector)
+        return -value.item(), -gradient
+
+    recent: list[float] = []
+
+    def stop_when_flat(intermediate_result: object) -> None:
+        recent.append(best_value)
+        if len(recent) > 10 and recent[-1] - recent[-11] < 10.0 * tolerance:
+            raise StopIteration
+
+    while len(values) < budget:
+        begun, before = len(values), best_value
+        result = minimize(
+            evaluate, best, jac=True, method="L-BFGS-B", bounds=bounds, callback=stop_when_flat,
+            options={"maxfun": budget - begun, "maxiter": budget, "maxcor": MEMORY, "ftol": 0.0, "gtol": 1e-6},
+        )  # fmt: skip
+        abnormal = result.status == 2 and len(values) - begun > 1
+        if not abnormal or best_value - before < tolerance:
+            break
+    assign(best)
+    return values
+
+
+def _flat(tensors: Sequence[Tensor | None]) -> np.ndarray:
+    return np.concatenate([t.detach().cpu().double().reshape(-1).numpy() for t in tensors if t is not None])
