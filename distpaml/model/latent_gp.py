@@ -22,7 +22,7 @@ from distpaml.model.decoder import Decoder
 from distpaml.model.expectations import rbf
 from distpaml.model.shards import LocalShards, ShardPool
 
-JITTER = 1e-8
+JITTER = 1e-9
 """Added to the diagonal of K_ZZ, in units of sigma_f^2; it bounds how exactly data can be fitted."""
 
 

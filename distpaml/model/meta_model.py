@@ -1,0 +1,129 @@
+"""The meta-model as the rest of the program sees it: data in raw units in, predictions in raw units out."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from distpaml.config.schema import FitConfig, ModelConfig
+from distpaml.data import Dataset, Standardiser
+from distpaml.domains.base import Array
+from distpaml.model.fit import fit_collapsed
+from distpaml.model.inference import infer
+from distpaml.model.latent_gp import LatentGP, TrainingSet
+from distpaml.model.posterior import Latents, Posterior
+
+
+@dataclass
+class MetaModel:
+    """A fitted model; nothing but `fit_model` and `extend` makes a new one, nothing changes it."""
+
+    gp: LatentGP
+    posterior: Posterior
+    inputs: Standardiser
+    targets: Standardiser
+    descriptors: Tensor  # [N, E], of the training tasks
+    terms: Mapping[str, float]
+    """The bound and its terms: elbo, data_fit, kl_inducing, kl_latent, decoder; and the evaluations it took."""
+
+    @property
+    def embeddings(self) -> Latents:
+        """q(h) of the training tasks."""
+        return Latents(self.gp.mean.detach(), self.gp.variance.detach())
+
+    def infer(self, data: Dataset, steps: int = 100, starts: Array | None = None) -> Latents:
+        """q(h) of the tasks in `data`, from their valid transitions; tasks without any keep the prior."""
+        known = data.counts > 0
+        latents = Latents.prior(len(data), self.gp.mean.detach())
+        if known.any():
+            x, y = self._tensors(data)
+            extra = [self.gp.mean.detach()] + ([] if starts is None else [self._tensor(starts)])
+            index = torch.from_numpy(np.flatnonzero(known))
+            found = infer(
+                self.posterior, x[index], y[index], data.counts[known].tolist(), torch.cat(extra), steps
+            )
+            latents.mean[index], latents.variance[index] = found.mean, found.variance
+        return latents
+
+    def predict(self, inputs: Array, latents: Latents) -> tuple[Array, Array]:
+        """Mean and variance [N, T, D] of one-step differences at inputs [N, T, dx], exact under q(h)."""
+        mean, variance = self.posterior.predict(self._tensor(self.inputs.apply(inputs)), latents)
+        return self.targets.undo(mean.numpy()), variance.numpy() * self.targets.scale**2
+
+    def decode(self, latents: Array) -> tuple[Array, Array]:
+        """Mean and variance [K, E] of the descriptors at latents [K, Q]."""
+        mean, variance = self.gp.decoder.predict(
+            self._tensor(latents), self.gp.mean.detach(), self.descriptors
+        )
+        return mean.numpy(), variance.numpy()
+
+    def _tensor(self, values: Array) -> Tensor:
+        return torch.as_tensor(values, dtype=self.descriptors.dtype)
+
+    def _tensors(self, data: Dataset) -> tuple[Tensor, Tensor]:
+        scaled = data.standardised(self.inputs, self.targets)
+        return self._tensor(scaled.inputs), self._tensor(scaled.targets)
+
+
+def fit_model(
+    data: Dataset,
+    model: ModelConfig,
+    fit: FitConfig,
+    seed: int,
+    last: MetaModel | None = None,
+    starts: Array | None = None,
+) -> MetaModel:
+    """Fit to `data`, starting from `last`, whose tasks come first in `data`; `starts` [K, Q] are guesses for the new."""
+    inputs, targets = (Standardiser.fit(part[data.valid]) for part in (data.inputs, data.targets))
+    scaled = data.standardised(inputs, targets)
+    dtype = getattr(torch, model.dtype)
+    x, y, descriptors = (torch.as_tensor(a, dtype=dtype) for a in (scaled.inputs, scaled.targets, data.descriptors))
+    base = torch.randn(
+        (model.decoder_samples + 1) // 2, len(data), model.latent,
+        generator=torch.Generator().manual_seed(seed), dtype=dtype,
+    )  # fmt: skip
+    counts = data.counts.tolist()
+    training = TrainingSet.make(x, y, counts, descriptors, torch.cat([base, -base]), fit.shards)
+    first = None if last is None else _warm_start(last, data, inputs, targets, descriptors, starts)
+    result = fit_collapsed(
+        training, first, model.inducing, fit.evaluations, fit.restarts, fit.tolerance, seed
+    )
+    posterior = Posterior.collapsed(result.gp, training)
+    return MetaModel(
+        result.gp, posterior, inputs, targets, descriptors, _terms(result.gp, posterior, training, len(result.values))
+    )
+
+
+def _warm_start(
+    last: MetaModel, data: Dataset, inputs: Standardiser, targets: Standardiser, descriptors: Tensor, starts: Array | None
+) -> LatentGP:
+    """The last model's parameters in the units of the new data; new tasks start at their inferred latents."""
+    old = len(last.gp.mean)
+    new = Dataset(*(part[old:] for part in (data.inputs, data.targets, data.counts, data.descriptors)))
+    latents = last.infer(new, starts=starts)
+    mean = torch.cat([last.gp.mean.detach(), latents.mean])
+    gp = LatentGP(data.inputs.shape[-1], data.targets.shape[-1], mean, descriptors)
+    with torch.no_grad():
+        for mine, theirs in ((gp.kernel, last.gp.kernel), (gp.likelihood, last.gp.likelihood), (gp.decoder, last.gp.decoder)):
+            mine.load_state_dict(theirs.state_dict())
+        units = torch.as_tensor(last.inputs.scale / inputs.scale).log()
+        gp.kernel.base_kernel.raw_lengthscale[0, : len(units)] += units
+        gp.likelihood.noise_covar.raw_noise += 2.0 * torch.as_tensor(last.targets.scale / targets.scale).log()[:, None]
+        gp.log_variance[:old] = last.gp.log_variance
+    return gp
+
+
+@torch.no_grad()
+def _terms(gp: LatentGP, posterior: Posterior, training: TrainingSet, evaluations: int) -> dict[str, float]:
+    terms = gp.terms(training)
+    divergence = posterior.divergence().sum()
+    return {
+        "elbo": terms.total.item(),
+        "data_fit": (terms.data + divergence).item(),
+        "kl_inducing": divergence.item(),
+        "kl_latent": -terms.latent.item(),
+        "decoder": terms.decoder.item(),
+        "evaluations": evaluations,
+    }

@@ -1,0 +1,99 @@
+"""q(f): what the fitted model knows about the dynamics, and its predictions.
+
+With K_ZZ = a C C', expected features phi = C^-1 (k_x * e1) [L] of a point under q(h), the whitened posterior
+q(C^-1 u / sqrt(a)) = N(w_d, P_d) (`collapsed`: P_d = W_d^-1) and alpha_d = C^-T w_d sqrt(a):
+
+    mean_d     = (k_x * e1)' alpha_d
+    variance_d = a (1 - phi'phi) + a phi' P_d phi + excess_d + sigma_d^2
+    excess_d   = k_x' [ (alpha_d alpha_d' - Q_d) * e1 e1' * expm1(delta) ] k_x,       Q_d = a C^-T (I - P_d) C^-1
+
+the excess being what not knowing h adds. All moments are exact under q(h); the mixture itself is not Gaussian.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from distpaml.model.collapsed import Whitened, whiten
+from distpaml.model.expectations import expected_kernel, log_excess, rbf
+from distpaml.model.latent_gp import LatentGP, TrainingSet
+from distpaml.model.shards import Query
+
+
+@dataclass
+class Latents:
+    """q(h) of some tasks: mean and variance [N, Q]."""
+
+    mean: Tensor
+    variance: Tensor
+
+    @classmethod
+    def prior(cls, tasks: int, like: Tensor) -> "Latents":
+        """N(0, I): all that is known of a task before its first observation."""
+        return cls(like.new_zeros(tasks, like.shape[-1]), like.new_ones(tasks, like.shape[-1]))
+
+    def __len__(self) -> int:
+        return len(self.mean)
+
+
+@dataclass
+class Posterior:
+    """A posterior over the D functions, in standardised units."""
+
+    rate_x: Tensor  # [dx]
+    rate_h: Tensor  # [Q]
+    amplitude: Tensor  # a []
+    noise: Tensor  # [D]
+    zx: Tensor  # [L, dx], in units of the length-scales, as zh
+    zh: Tensor  # [L, Q]
+    chol: Tensor  # C [L, L]
+    w: Tensor  # [D, L]
+    root: Tensor  # lower triangular [D, L, L], P_d = root^-T root^-1
+
+    def __post_init__(self) -> None:
+        self.alpha = self.amplitude.sqrt() * torch.linalg.solve_triangular(self.chol.T, self.w.T, upper=True)
+        inverse = torch.cholesky_inverse(self.root)
+        gap = torch.eye(len(self.zx), dtype=self.zx.dtype, device=self.zx.device) - inverse
+        half = torch.linalg.solve_triangular(self.chol.T, gap, upper=True)
+        self.information = self.amplitude * torch.einsum("d,dij->ij", 1.0 / self.noise, gap)  # [L, L]
+        self.q = self.amplitude * torch.linalg.solve_triangular(self.chol.T, half.mT, upper=True)  # [D, L, L]
+
+    @classmethod
+    @torch.no_grad()
+    def collapsed(cls, gp: LatentGP, data: TrainingSet) -> "Posterior":
+        """With the optimal q(u) of the collapsed bound."""
+        rate, zx, zh, mean, variance = gp.query()
+        k = gp.correlations()
+        white: Whitened = whiten(
+            k, Query(rate, zx, zh, k, mean, variance), gp.values.variance, gp.noise, data.pool
+        )
+        return cls(rate, gp.values.rate_h, gp.values.variance, gp.noise, zx, zh, white.chol, white.w, white.root)
+
+    def divergence(self) -> Tensor:
+        """KL(q(u) || p(u)) [D]: (tr P + w'w - L + log|P^-1|) / 2."""
+        identity = torch.eye(len(self.zx), dtype=self.zx.dtype, device=self.zx.device)
+        inverse_root = torch.linalg.solve_triangular(self.root, identity.expand_as(self.root), upper=False)
+        log_det = 2.0 * self.root.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+        return 0.5 * (inverse_root.square().sum((-2, -1)) + self.w.square().sum(-1) - len(self.zx) + log_det)
+
+    @torch.no_grad()
+    def predict(self, x: Tensor, latents: Latents) -> tuple[Tensor, Tensor]:
+        """Mean and variance [N, T, D] of the outputs at inputs [N, T, dx] of tasks with q(h) `latents`."""
+        moments = [self._moments(*task) for task in zip(x, latents.mean, latents.variance, strict=True)]
+        mean, variance = zip(*moments, strict=True)
+        return torch.stack(mean), torch.stack(variance)
+
+    def _moments(self, x: Tensor, n: Tensor, t: Tensor) -> tuple[Tensor, Tensor]:
+        """Of one task: x [T, dx], n and t [Q] -> [T, D], [T, D]."""
+        n, t = n * self.rate_h, t * self.rate_h.square()
+        psi1 = rbf(x * self.rate_x, self.zx) * expected_kernel(n, t, self.zh)  # [T, L]
+        phi = torch.linalg.solve_triangular(self.chol, psi1.T, upper=False)  # [L, T]
+        mean = psi1 @ self.alpha
+        known = torch.linalg.solve_triangular(self.root, phi.expand(len(self.root), -1, -1), upper=False)
+        variance = self.amplitude * ((1.0 - phi.square().sum(0)).clamp(min=0.0) + known.square().sum(-2)).T  # [T, D]
+        excess = torch.expm1(log_excess(n, t, self.zh))
+        for d in range(len(self.w)):
+            table = (torch.outer(self.alpha[:, d], self.alpha[:, d]) - self.q[d]) * excess
+            variance[:, d] += ((psi1 @ table) * psi1).sum(-1)
+        return mean, variance.clamp(min=0.0) + self.noise
