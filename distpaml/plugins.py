@@ -2,6 +2,7 @@
 
 import os
 import sys
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
@@ -10,13 +11,28 @@ from distpaml.errors import UserError
 
 def load_object(reference: str, key: str) -> Any:
     """What `reference`, the value of config key `key`, names; its module may lie in the working folder."""
-    module, _, name = reference.partition(":")
+    module_name, _, name = reference.partition(":")
+    if not module_name or not name:
+        raise UserError(f"{key} is {reference!r}, but should be module:Name, such as my_robot:Arm.")
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
-        return getattr(import_module(module), name)
+        module = import_module(module_name)
     except Exception as error:  # whatever a user's module raises while it is imported
-        detail = " ".join(str(error).split())
+        detail = " ".join(f"{type(error).__name__}: {error}".split())
         raise UserError(
-            f"{key} is {reference!r}, which cannot be loaded: {type(error).__name__}: {detail}."
+            f"{key} is {reference!r}, but the module {module_name} cannot be imported ({detail})."
         ) from error
+    if not hasattr(module, name):
+        raise UserError(f"{key} is {reference!r}, but {module_name} has no {name}{_hint(module, name)}.")
+    return getattr(module, name)
+
+
+def _hint(module: Any, missing: str) -> str:
+    """Of the names that the module itself defines the nearest, or all of them if none is near."""
+    here = module.__name__
+    own = [name for name, value in vars(module).items() if getattr(value, "__module__", None) == here]
+    near = get_close_matches(missing, own, n=1)
+    if near:
+        return f"; the nearest is {near[0]}"
+    return f"; it defines {', '.join(own)}" if own else ""

@@ -117,8 +117,8 @@ def test_a_descriptor_of_ones_own(tmp_path, monkeypatch):
     for reference, fragment in [
         ("my_descriptor:number", "not a subclass"),
         ("my_descriptor:Missing", "Missing"),
-        ("my_descriptor:", "cannot be loaded"),
-        (":Doubled", "cannot be loaded"),
+        ("my_descriptor:", "should be module:Name"),
+        (":Doubled", "should be module:Name"),
         ("my_absent_module:Doubled", "my_absent_module"),
         ("my_broken_descriptor:Doubled", "ZeroDivisionError"),
     ]:

@@ -38,7 +38,7 @@ class DomainConfig(Section):
         try:
             get_domain(name)
         except UserError as error:
-            raise ValueError(str(error)) from error
+            raise ValueError(str(error).removeprefix(f"domain.name is {name!r}, but ")) from error
         return name
 
     @field_validator("reading")

@@ -37,7 +37,13 @@ _Loader.add_implicit_resolver(
 _Loader.add_implicit_resolver("tag:yaml.org,2002:null", re.compile("^(~|null|Null|NULL|)$"), None)
 _Loader.add_implicit_resolver("tag:yaml.org,2002:int", _INT, None)
 _Loader.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, None)
-_Loader.add_constructor("tag:yaml.org,2002:int", lambda loader, node: int(loader.construct_scalar(node)))
+
+
+def _decimal(loader: _Loader, node: yaml.ScalarNode) -> int:
+    return int(loader.construct_scalar(node))
+
+
+_Loader.add_constructor("tag:yaml.org,2002:int", _decimal)
 
 
 class _Dumper(yaml.SafeDumper):

@@ -30,18 +30,16 @@ def test_a_class_in_the_working_folder(folder):
 @pytest.mark.parametrize(
     "name, sentence",
     [
-        (
-            "cartpol",
-            r"no domain 'cartpol'; did you mean 'cartpole'\? Known: cartpole, pendubot, cart_double_pole",
-        ),
-        ("zzz", r"no domain 'zzz'; Known: cartpole"),
-        ("nowhere_at_all:Crane", "cannot import 'nowhere_at_all' .*No module named"),
-        ("broken_file:Crane", r"cannot import 'broken_file' \(ZeroDivisionError: division by zero\)"),
-        ("half_done:Crate", "half_done has no 'Crate'; its domains are Bare, Finished"),
+        ("cartpol", "no such domain; the nearest is 'cartpole', or one's own as module:Class"),
+        ("zzz", "no such domain; there are cartpole, pendubot, cart_double_pole, or one's own"),
+        ("nowhere_at_all:Crane", "but the module nowhere_at_all cannot be imported .*No module named"),
+        ("broken_file:Crane", r"broken_file cannot be imported \(ZeroDivisionError: division by zero\)"),
+        ("half_done:Finishd", "half_done has no Finishd; the nearest is Finished"),
+        ("half_done:Crate", "half_done has no Crate; it defines Bare, Finished"),
         ("half_done:Bare", "Bare lacks simulate, start"),
         ("half_done:NUMBER", "NUMBER is not a subclass of distpaml.domains.Domain"),
-        (":Crane", "cannot import ''"),
-        ("half_done:", "half_done has no ''"),
+        (":Crane", "is ':Crane', but should be module:Name"),
+        ("half_done:", "is 'half_done:', but should be module:Name"),
     ],
 )
 def test_what_is_wrong_with_a_name_is_one_sentence(folder, name, sentence):
@@ -55,6 +53,7 @@ def test_what_is_wrong_with_a_name_is_one_sentence(folder, name, sentence):
     sys.modules.pop("half_done", None)
     with pytest.raises(UserError, match=sentence) as caught:
         get_domain(name)
+    assert str(caught.value).startswith(f"domain.name is {name!r}, but ")
     assert "\n" not in str(caught.value)
 
 

@@ -1,0 +1,29 @@
+"""Why the cart-double-pole takes two steps of the integrator per control, and the cart-pole one."""
+
+import numpy as np
+import pytest
+
+from distpaml import seeds
+from distpaml.designs import bounds, grid
+from distpaml.domains import CartDoublePole, CartPole, control_signal
+from distpaml.domains.mujoco import rollout
+
+
+class OneStep(CartDoublePole):
+    substeps = 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cls, diverges", [(OneStep, True), (CartDoublePole, False), (CartPole, False)])
+def test_runs_that_diverge_on_the_papers_grid_over_100_seeds(cls, diverges):
+    domain = cls()
+    models = [domain.model(task, visual=False) for task in grid(*bounds(domain.box), 10)]
+    diverged = 0
+    for seed in range(100):
+        starts = np.stack([domain.start(seeds.rng(seed, "start", i)) for i in range(len(models))])
+        rng = seeds.rng(seed, "controls")
+        signal = control_signal(domain.control_limit, domain.alternations, domain.steps, rng)
+        controls = np.repeat(signal[None], len(models), axis=0)
+        diverged += np.count_nonzero(rollout(models, starts, controls, substeps=domain.substeps)[1])
+    print(f"\n{cls.__name__}: {diverged} of {100 * len(models)} runs diverge")
+    assert (diverged > 0) == diverges

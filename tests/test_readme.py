@@ -1,0 +1,35 @@
+"""What the README shows is what happens."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from distpaml.config import Experiment, load, shipped
+
+README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+CONSOLE = re.findall(r"^```console\n\$ python (.*)\n((?:.*\n)*?)```$", README, re.MULTILINE)
+
+
+@pytest.mark.parametrize("arguments, output", CONSOLE, ids=[arguments for arguments, _ in CONSOLE])
+def test_console_examples(tmp_path, arguments, output):
+    (spring,) = re.findall(r"^```python\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+    (tmp_path / "my_spring.py").write_text(spring)
+    done = subprocess.run([sys.executable, *arguments.split()], cwd=tmp_path, capture_output=True, text=True)
+    assert done.stdout + done.stderr == output
+
+
+def test_there_are_console_examples():
+    assert len(CONSOLE) >= 2
+
+
+def test_every_shipped_experiment_and_section_is_named():
+    assert all(f"`{name}`" in README for name in shipped())
+    sections = re.findall(r"^\| `(\w+)` \|.*\| (`.*`) \|$", README, re.MULTILINE)
+    assert {section for section, _ in sections} == {
+        name for name, value in Experiment() if hasattr(value, "model_dump")
+    }
+    for section, keys in sections:
+        assert set(re.findall(r"`(\w+)`", keys)) <= load().model_dump()[section].keys()
