@@ -49,9 +49,7 @@ class Dataset:
             raise ValueError("inputs and targets should be zero beyond the counts")
 
     @classmethod
-    def from_trajectories(
-        cls, states: Array, controls: Array, angles: Sequence[int], descriptors: Array
-    ) -> Self:
+    def from_trajectories(cls, states: Array, controls: Array, angles: Sequence[int], descriptors: Array) -> Self:
         """One trajectory [T + 1, D] per task, under controls [T, U]."""
         inputs, targets = transitions(states, controls, angles)
         return cls(inputs, targets, np.full(len(inputs), inputs.shape[1]), descriptors)
@@ -70,6 +68,16 @@ class Dataset:
     def append(self, other: "Dataset") -> "Dataset":
         """These tasks, then those of `other`."""
         return Dataset.concatenate([self, other])
+
+    def tasks(self, which: slice) -> "Dataset":
+        """Some of the tasks."""
+        return Dataset(self.inputs[which], self.targets[which], self.counts[which], self.descriptors[which])
+
+    def first(self, shots: int) -> "Dataset":
+        """The first `shots` transitions of every task, for few-shot inference."""
+        counts = np.minimum(self.counts, shots)
+        kept = (np.arange(self.inputs.shape[1]) < counts[:, None])[..., None]
+        return replace(self, inputs=self.inputs * kept, targets=self.targets * kept, counts=counts)
 
     def __len__(self) -> int:
         return len(self.counts)

@@ -79,9 +79,9 @@ def test_domain_fills_what_is_missing_and_a_written_config_says_it():
     assert "upper_length: [0.6, 3.0]" in experiment.to_yaml()
 
 
-intervals = st.tuples(
-    st.floats(1e-3, 1e3, allow_subnormal=False), st.floats(1e-3, 1e3, allow_subnormal=False)
-).filter(lambda pair: pair[0] < pair[1])
+intervals = st.tuples(st.floats(1e-3, 1e3, allow_subnormal=False), st.floats(1e-3, 1e3, allow_subnormal=False)).filter(
+    lambda pair: pair[0] < pair[1]
+)
 texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1) | st.sampled_from(
     [
         "no",
@@ -112,13 +112,9 @@ experiments = st.builds(
     out=st.none() | texts,
     domain=st.fixed_dictionaries(
         {},
-        optional={
-            "box": st.fixed_dictionaries({}, optional={"pole_mass": intervals, "pole_length": intervals})
-        },
+        optional={"box": st.fixed_dictionaries({}, optional={"pole_mass": intervals, "pole_length": intervals})},
     ),
-    descriptor=st.sampled_from(
-        [{"kind": "full"}, {"kind": "partial", "hidden": ["pole_length"]}, {"kind": "noisy"}]
-    ),
+    descriptor=st.sampled_from([{"kind": "full"}, {"kind": "partial", "hidden": ["pole_length"]}, {"kind": "noisy"}]),
     fit=st.fixed_dictionaries({"learning_rate": st.floats(1e-300, 1e300), "tolerance": st.floats(1e-12, 1)}),
     selection=st.fixed_dictionaries(
         {"choices": st.none() | st.lists(st.lists(st.floats(-1e9, 1e9), min_size=2, max_size=2), min_size=1)}
@@ -226,9 +222,7 @@ def test_every_key_is_documented():
 
 def test_the_command_prints_yaml_or_one_sentence_within_two_seconds():
     command = [sys.executable, "-m", "distpaml.config"]
-    printed = subprocess.run(
-        [*command, "pendubot", "seed=3"], capture_output=True, text=True, check=True
-    ).stdout
+    printed = subprocess.run([*command, "pendubot", "seed=3"], capture_output=True, text=True, check=True).stdout
     assert Experiment.from_yaml(printed) == load("pendubot", ["seed=3"])
 
     started = time.monotonic()

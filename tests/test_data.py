@@ -11,9 +11,7 @@ from distpaml.data import Dataset, Divisors, Standardiser, transitions
 
 def dataset(rng: np.random.Generator, tasks: int, length: int) -> Dataset:
     states = rng.normal(size=(tasks, length + 1, 4)).cumsum(axis=1) * [1, 2, 30, 0.1]
-    return Dataset.from_trajectories(
-        states, rng.normal(size=(tasks, length, 1)), [1], rng.normal(size=(tasks, 2))
-    )
+    return Dataset.from_trajectories(states, rng.normal(size=(tasks, length, 1)), [1], rng.normal(size=(tasks, 2)))
 
 
 def test_transitions_by_hand():
@@ -44,9 +42,7 @@ def test_trajectories_of_many_tasks_are_those_of_each():
         assert np.array_equal(inputs[i], one_inputs) and np.array_equal(targets[i], one_targets)
 
 
-@given(
-    st.lists(st.tuples(st.integers(1, 4), st.integers(1, 9)), min_size=1, max_size=5), st.integers(0, 2**32)
-)
+@given(st.lists(st.tuples(st.integers(1, 4), st.integers(1, 9)), min_size=1, max_size=5), st.integers(0, 2**32))
 @settings(deadline=None)
 def test_concatenation_keeps_every_task_and_pads_with_zeros(sizes, seed):
     rng = np.random.default_rng(seed)

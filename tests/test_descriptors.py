@@ -56,9 +56,7 @@ def test_hidden_parameters_are_drawn_anew_for_every_task_and_keyed_by_seed_and_i
     lengths = np.full((2000, 1), 0.7)
     masses = descriptor.resolve(lengths, 5, range(2000))[:, 0]
     assert len(set(masses)) == 2000
-    assert masses.mean() == pytest.approx(1.7, abs=0.06) and masses.std() == pytest.approx(
-        2.6 / 12**0.5, rel=0.05
-    )
+    assert masses.mean() == pytest.approx(1.7, abs=0.06) and masses.std() == pytest.approx(2.6 / 12**0.5, rel=0.05)
     assert descriptor.resolve(np.array([[2.0]]), 5, [17])[0].tolist() == [masses[17], 2.0]
     assert descriptor.resolve(np.array([[2.0]]), 6, [17])[0, 0] != masses[17]
 

@@ -13,9 +13,7 @@ from distpaml.errors import UserError
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m distpaml.bench", description=__doc__)
-    parser.add_argument(
-        "names", nargs="*", metavar="NAME", help=f"any of: {', '.join(BENCHES)}; none means all"
-    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of: {', '.join(BENCHES)}; none means all")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write one JSON object per line")
     options = parser.parse_args(arguments)
     try:

@@ -8,9 +8,7 @@ from distpaml.errors import UserError
 
 
 def main() -> int:
-    parser = ArgumentParser(
-        prog="python -m distpaml.config", description="Print an experiment's resolved YAML."
-    )
+    parser = ArgumentParser(prog="python -m distpaml.config", description="Print an experiment's resolved YAML.")
     parser.add_argument(
         "words",
         nargs="*",

@@ -73,9 +73,7 @@ def _parse_override(text: str) -> tuple[str, Any]:
     key, equals, value = text.partition("=")
     key = key.strip()
     if not equals or not all(key.split(".")):
-        raise UserError(
-            f"The override {shown(text)} should be dotted.key=value, for example model.inducing=100."
-        )
+        raise UserError(f"The override {shown(text)} should be dotted.key=value, for example model.inducing=100.")
     return key, parse_value(value, f"The value of the override {shown(text)}")
 
 

@@ -110,9 +110,7 @@ class Experiment(Section):
     out: str | None = None
     """Directory of the run's records."""
     domain: DomainConfig = Field(default_factory=DomainConfig)
-    name: Annotated[str, Field(min_length=1)] = Field(
-        default_factory=lambda data: get_domain(data["domain"].name).name
-    )
+    name: Annotated[str, Field(min_length=1)] = Field(default_factory=lambda data: get_domain(data["domain"].name).name)
     """A label for reports; the domain's name unless given."""
     descriptor: DescriptorConfig = Field(default_factory=DescriptorConfig)
     model: ModelConfig = Field(default_factory=ModelConfig)
@@ -131,9 +129,7 @@ class Experiment(Section):
             if name not in parameters:
                 raise choice_error(parameters, below="hidden", value=name)
         if len(descriptor.hidden) == len(parameters):
-            raise PydanticCustomError(
-                "below", "should leave at least one parameter to be shown", {"below": "hidden"}
-            )
+            raise PydanticCustomError("below", "should leave at least one parameter to be shown", {"below": "hidden"})
         for name in descriptor.superfluous:
             if name in parameters:
                 raise PydanticCustomError(

@@ -16,9 +16,7 @@ def _interval(value: Any) -> tuple[float, float]:
 
 
 Interval = Annotated[tuple[float, float], BeforeValidator(_interval)]
-List = Annotated[
-    tuple[Item, ...], BeforeValidator(lambda value: tuple(value) if type(value) is list else value)
-]
+List = Annotated[tuple[Item, ...], BeforeValidator(lambda value: tuple(value) if type(value) is list else value)]
 Positive = Annotated[int, Field(ge=1)]
 
 

@@ -49,9 +49,7 @@ def _sentence(
     path = [part for part in fault["loc"] if part != "[key]"]
     path += str(context["below"]).split(".") if "below" in context else []
     key = _dotted(path)
-    value = context.get(
-        "value", fault["input"] if "[key]" in fault["loc"] else _lookup(tree, path, fault["input"])
-    )
+    value = context.get("value", fault["input"] if "[key]" in fault["loc"] else _lookup(tree, path, fault["input"]))
     if fault["type"] == "extra_forbidden":
         said = f"{key} (here {shown(value)}) is not a key{_nearest_key(key, list(dotted_keys(model)))}"
     elif fault["type"] == "choice" and "value" not in context and "below" in context:
@@ -92,11 +90,7 @@ def _nearest_key(key: str, valid: list[str]) -> str:
     def likeness(other: str) -> float:
         other_section, _, other_name = other.rpartition(".")
         alike = SequenceMatcher(None, name, other_name).ratio()
-        return (
-            alike
-            if section == other_section
-            else 0.95 * max(alike, SequenceMatcher(None, key, other).ratio())
-        )
+        return alike if section == other_section else 0.95 * max(alike, SequenceMatcher(None, key, other).ratio())
 
     best = max(map(likeness, valid))
     if best >= 0.6:

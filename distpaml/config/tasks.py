@@ -110,9 +110,7 @@ class DescriptorConfig(Section):
         if kind == "noisy" and not superfluous:
             raise ValueError("should have at least one dimension, since descriptor.kind is 'noisy'")
         if kind in ("full", "partial") and superfluous:
-            raise ValueError(
-                f"should be empty, since descriptor.kind is {kind!r}; only 'noisy' adds dimensions"
-            )
+            raise ValueError(f"should be empty, since descriptor.kind is {kind!r}; only 'noisy' adds dimensions")
         return superfluous
 
     @field_validator("neutral")

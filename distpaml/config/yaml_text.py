@@ -14,9 +14,7 @@ from distpaml.errors import UserError
 LARGEST_FILE = 1_000_000  # bytes; a config has a few thousand, and YAML parses about a megabyte a second
 
 _INT = re.compile(r"^[-+]?[0-9]+$")
-_FLOAT = re.compile(
-    r"^([-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$"
-)
+_FLOAT = re.compile(r"^([-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$")
 
 
 class _Loader(yaml.SafeLoader):
@@ -31,9 +29,7 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:bool", re.compile("^(true|True|TRUE|false|False|FALSE)$"), None
-)
+_Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile("^(true|True|TRUE|false|False|FALSE)$"), None)
 _Loader.add_implicit_resolver("tag:yaml.org,2002:null", re.compile("^(~|null|Null|NULL|)$"), None)
 _Loader.add_implicit_resolver("tag:yaml.org,2002:int", _INT, None)
 _Loader.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, None)

@@ -20,7 +20,6 @@ def get_descriptor(config: DescriptorConfig, box: Mapping[str, tuple[float, floa
     kind = KINDS.get(config.kind) or load_object(config.kind, "descriptor.kind")
     if not (isinstance(kind, type) and issubclass(kind, Descriptor)):
         raise UserError(
-            f"descriptor.kind is {config.kind!r}, but that is not a subclass of "
-            "distpaml.descriptors.Descriptor."
+            f"descriptor.kind is {config.kind!r}, but that is not a subclass of distpaml.descriptors.Descriptor."
         )
     return kind(config, box)

@@ -38,9 +38,7 @@ def get_domain(name: str) -> type[Domain]:
     if name not in DOMAINS:
         nearest = get_close_matches(name, DOMAINS, n=1)
         hint = f"the nearest is {nearest[0]!r}" if nearest else f"there are {', '.join(DOMAINS)}"
-        raise UserError(
-            f"domain.name is {name!r}, but there is no such domain; {hint}, or one's own as module:Class."
-        )
+        raise UserError(f"domain.name is {name!r}, but there is no such domain; {hint}, or one's own as module:Class.")
     return DOMAINS[name]
 
 
@@ -48,9 +46,7 @@ def _imported(name: str) -> type[Domain]:
     found = load_object(name, "domain.name")
     class_name = name.partition(":")[2]
     if not (inspect.isclass(found) and issubclass(found, Domain)):
-        raise UserError(
-            f"domain.name is {name!r}, but {class_name} is not a subclass of distpaml.domains.Domain."
-        )
+        raise UserError(f"domain.name is {name!r}, but {class_name} is not a subclass of distpaml.domains.Domain.")
     if inspect.isabstract(found):
         lacking = ", ".join(sorted(found.__abstractmethods__))
         raise UserError(f"domain.name is {name!r}, but {class_name} lacks {lacking}.")

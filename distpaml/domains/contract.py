@@ -16,9 +16,7 @@ CORNERS = 64
 def check_domain(domain: Domain) -> list[str]:
     """Sentences that say where `domain` breaks its contract; none if it keeps it."""
     try:
-        return (
-            list(_attribute_faults(domain)) or list(_start_faults(domain)) or list(_simulation_faults(domain))
-        )
+        return list(_attribute_faults(domain)) or list(_start_faults(domain)) or list(_simulation_faults(domain))
     except Exception as error:
         return [f"{_origin(error)} raised {type(error).__name__}: {error}"]
 
@@ -155,9 +153,7 @@ def _corners_and_centre(domain: Domain) -> Array:
 
 
 def _controls(domain: Domain, seed: int) -> Array:
-    return control_signal(
-        domain.control_limit, domain.alternations, domain.steps, np.random.default_rng(seed)
-    )
+    return control_signal(domain.control_limit, domain.alternations, domain.steps, np.random.default_rng(seed))
 
 
 def _summary(value: object) -> str:

@@ -13,9 +13,7 @@ def alternating_ramp(limit: float, alternations: int, length: int) -> Array:
     if not 1 <= alternations <= length:
         raise ValueError(f"{alternations} alternations do not fit into a signal of length {length}.")
     pieces = np.array_split(np.arange(length), alternations)
-    return np.concatenate(
-        [(-1) ** i * np.linspace(limit / 2, limit, len(piece)) for i, piece in enumerate(pieces)]
-    )
+    return np.concatenate([(-1) ** i * np.linspace(limit / 2, limit, len(piece)) for i, piece in enumerate(pieces)])
 
 
 def control_signal(limit: float, alternations: int, steps: int, rng: np.random.Generator) -> Array:

@@ -7,8 +7,8 @@ the bound is deterministic.
 """
 
 import torch
-from torch.distributions import MultivariateNormal
 from torch import Tensor, nn
+from torch.distributions import MultivariateNormal
 
 from distpaml.model.collapsed import safe_cholesky
 from distpaml.model.expectations import rbf

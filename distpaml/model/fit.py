@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from distpaml.model.lbfgs import Box, maximise
 from distpaml.model.latent_gp import LatentGP, TrainingSet
+from distpaml.model.lbfgs import Box, maximise
 from distpaml.model.placement import descriptor_embedding, greedy_variance
 
 SETTLING = 15
@@ -28,7 +28,7 @@ BOXES: dict[str, Box] = {
     "log_lengthscale": (-3.0, 5.0),
     "log_noise": (-9.0, 2.0),
 }
-"""Sane values of the parameters, whose names end so; all are logarithms. Noise ends at 1e-8 of the outputs' variance."""
+"""Sane values of the parameters, whose names end so; all are logarithms. Noise ends at 1e-8."""
 
 
 @dataclass
@@ -40,7 +40,13 @@ class Fit:
 
 
 def fit_collapsed(
-    data: TrainingSet, first: LatentGP | None, inducing: int, evaluations: int, restarts: int, tolerance: float, seed: int
+    data: TrainingSet,
+    first: LatentGP | None,
+    inducing: int,
+    evaluations: int,
+    restarts: int,
+    tolerance: float,
+    seed: int,
 ) -> Fit:
     """Fit from `first`, or from several initial embeddings if there is none."""
     values: list[float] = []
@@ -70,10 +76,9 @@ def settle_variances(gp: LatentGP, data: TrainingSet) -> None:
 
     Gradients in log t are a thousandth of those in the kernel, so L-BFGS alone would hardly move them.
     """
-    gp.zero_grad()
-    gp.terms(data).data.backward()
+    (gradient,) = torch.autograd.grad(gp.terms(data).data, gp.log_variance)
     with torch.no_grad():
-        curvature = (-2.0 * gp.log_variance.grad / gp.variance).clamp(min=0.0)
+        curvature = (-2.0 * gradient / gp.variance).clamp(min=0.0)
         gp.log_variance.copy_(-torch.log1p(curvature))
 
 

@@ -39,9 +39,7 @@ class _Step:
 
 
 @torch.no_grad()
-def infer(
-    posterior: Posterior, x: Tensor, y: Tensor, counts: list[int], starts: Tensor, steps: int = 100
-) -> Latents:
+def infer(posterior: Posterior, x: Tensor, y: Tensor, counts: list[int], starts: Tensor, steps: int = 100) -> Latents:
     """q(h) of N tasks from inputs [N, T, dx], targets [N, T, D] and their valid rows; `starts` [S, Q] are tried too."""
     starts = torch.cat([starts, coarse_starts(starts)])
     blocks = [slice(i, i + BLOCK) for i in range(0, len(x), BLOCK)]
@@ -55,9 +53,7 @@ def coarse_starts(like: Tensor, size: int = 128) -> Tensor:
     return torch.as_tensor(norm.ppf((points + 0.5 / size) / (1.0 + 1.0 / size))).to(like)
 
 
-def _infer_block(
-    posterior: Posterior, x: Tensor, y: Tensor, counts: list[int], starts: Tensor, steps: int
-) -> Latents:
+def _infer_block(posterior: Posterior, x: Tensor, y: Tensor, counts: list[int], starts: Tensor, steps: int) -> Latents:
     valid = torch.arange(x.shape[1], device=x.device) < torch.tensor(counts, device=x.device)[:, None]
     kx = rbf(x * posterior.rate_x, posterior.zx) * valid.unsqueeze(-1)  # [B, T, L]
     n = _best_start(posterior, kx, y, starts)
@@ -95,7 +91,9 @@ def _best_start(posterior: Posterior, kx: Tensor, y: Tensor, starts: Tensor) -> 
 def _evaluate(posterior: Posterior, kx: Tensor, y: Tensor, valid: Tensor, n: Tensor) -> _Step:
     scaled = n * posterior.rate_h
     kappa = rbf(scaled, posterior.zh)  # [B, L]
-    slope = kappa.unsqueeze(1) * (posterior.zh - scaled.unsqueeze(1)).mT * posterior.rate_h[:, None]  # dkappa/dn [B, Q, L]
+    slope = (
+        kappa.unsqueeze(1) * (posterior.zh - scaled.unsqueeze(1)).mT * posterior.rate_h[:, None]
+    )  # dkappa/dn [B, Q, L]
     features = torch.cat([kappa.unsqueeze(1), slope], 1)  # [B, 1 + Q, L]
     weights = (features.unsqueeze(-1) * posterior.alpha).permute(0, 2, 1, 3).flatten(2)  # [B, L, (1 + Q) D]
     outputs = (kx @ weights).unflatten(-1, (features.shape[1], -1)) / posterior.noise.sqrt()

@@ -41,9 +41,7 @@ class MetaModel:
             x, y = self._tensors(data)
             extra = [self.gp.mean.detach()] + ([] if starts is None else [self._tensor(starts)])
             index = torch.from_numpy(np.flatnonzero(known))
-            found = infer(
-                self.posterior, x[index], y[index], data.counts[known].tolist(), torch.cat(extra), steps
-            )
+            found = infer(self.posterior, x[index], y[index], data.counts[known].tolist(), torch.cat(extra), steps)
             latents.mean[index], latents.variance[index] = found.mean, found.variance
         return latents
 
@@ -54,9 +52,7 @@ class MetaModel:
 
     def decode(self, latents: Array) -> tuple[Array, Array]:
         """Mean and variance [K, E] of the descriptors at latents [K, Q]."""
-        mean, variance = self.gp.decoder.predict(
-            self._tensor(latents), self.gp.mean.detach(), self.descriptors
-        )
+        mean, variance = self.gp.decoder.predict(self._tensor(latents), self.gp.mean.detach(), self.descriptors)
         return mean.numpy(), variance.numpy()
 
     def _tensor(self, values: Array) -> Tensor:
@@ -75,7 +71,10 @@ def fit_model(
     last: MetaModel | None = None,
     starts: Array | None = None,
 ) -> MetaModel:
-    """Fit to `data`, starting from `last`, whose tasks come first in `data`; `starts` [K, Q] are guesses for the new."""
+    """Fit to `data`, from `last` if there is one, whose tasks come first in `data`.
+
+    `starts` [K, Q] are guesses for the latents of the new tasks, such as those they were chosen for.
+    """
     inputs, targets = (Standardiser.fit(part[data.valid]) for part in (data.inputs, data.targets))
     scaled = data.standardised(inputs, targets)
     dtype = getattr(torch, model.dtype)
@@ -87,26 +86,37 @@ def fit_model(
     counts = data.counts.tolist()
     training = TrainingSet.make(x, y, counts, descriptors, torch.cat([base, -base]), fit.shards)
     first = None if last is None else _warm_start(last, data, inputs, targets, descriptors, starts)
-    result = fit_collapsed(
-        training, first, model.inducing, fit.evaluations, fit.restarts, fit.tolerance, seed
-    )
+    result = fit_collapsed(training, first, model.inducing, fit.evaluations, fit.restarts, fit.tolerance, seed)
     posterior = Posterior.collapsed(result.gp, training)
     return MetaModel(
-        result.gp, posterior, inputs, targets, descriptors, _terms(result.gp, posterior, training, len(result.values))
+        result.gp,
+        posterior,
+        inputs,
+        targets,
+        descriptors,
+        _terms(result.gp, posterior, training, len(result.values)),
     )
 
 
 def _warm_start(
-    last: MetaModel, data: Dataset, inputs: Standardiser, targets: Standardiser, descriptors: Tensor, starts: Array | None
+    last: MetaModel,
+    data: Dataset,
+    inputs: Standardiser,
+    targets: Standardiser,
+    descriptors: Tensor,
+    starts: Array | None,
 ) -> LatentGP:
     """The last model's parameters in the units of the new data; new tasks start at their inferred latents."""
     old = len(last.gp.mean)
-    new = Dataset(*(part[old:] for part in (data.inputs, data.targets, data.counts, data.descriptors)))
-    latents = last.infer(new, starts=starts)
+    latents = last.infer(data.tasks(slice(old, None)), starts=starts)
     mean = torch.cat([last.gp.mean.detach(), latents.mean])
     gp = LatentGP(data.inputs.shape[-1], data.targets.shape[-1], mean, descriptors)
     with torch.no_grad():
-        for mine, theirs in ((gp.kernel, last.gp.kernel), (gp.likelihood, last.gp.likelihood), (gp.decoder, last.gp.decoder)):
+        for mine, theirs in (
+            (gp.kernel, last.gp.kernel),
+            (gp.likelihood, last.gp.likelihood),
+            (gp.decoder, last.gp.decoder),
+        ):
             mine.load_state_dict(theirs.state_dict())
         units = torch.as_tensor(last.inputs.scale / inputs.scale).log()
         gp.kernel.base_kernel.raw_lengthscale[0, : len(units)] += units

@@ -10,7 +10,7 @@ q(C^-1 u / sqrt(a)) = N(w_d, P_d) (`collapsed`: P_d = W_d^-1) and alpha_d = C^-T
 the excess being what not knowing h adds. All moments are exact under q(h); the mixture itself is not Gaussian.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import torch
 from torch import Tensor
@@ -52,6 +52,8 @@ class Posterior:
     root: Tensor  # lower triangular [D, L, L], P_d = root^-T root^-1
 
     def __post_init__(self) -> None:
+        for field in fields(self):  # the same memory layout for a fitted and a loaded model: the same bits
+            setattr(self, field.name, getattr(self, field.name).detach().clone(memory_format=torch.contiguous_format))
         self.alpha = self.amplitude.sqrt() * torch.linalg.solve_triangular(self.chol.T, self.w.T, upper=True)
         inverse = torch.cholesky_inverse(self.root)
         gap = torch.eye(len(self.zx), dtype=self.zx.dtype, device=self.zx.device) - inverse
@@ -65,9 +67,7 @@ class Posterior:
         """With the optimal q(u) of the collapsed bound."""
         rate, zx, zh, mean, variance = gp.query()
         k = gp.correlations()
-        white: Whitened = whiten(
-            k, Query(rate, zx, zh, k, mean, variance), gp.values.variance, gp.noise, data.pool
-        )
+        white: Whitened = whiten(k, Query(rate, zx, zh, k, mean, variance), gp.values.variance, gp.noise, data.pool)
         return cls(rate, gp.values.rate_h, gp.values.variance, gp.noise, zx, zh, white.chol, white.w, white.root)
 
     def divergence(self) -> Tensor:

@@ -146,8 +146,9 @@ class Shard:
 class ShardPool(Protocol):
     """Shards that are asked together: in this process, or each on a machine of its own."""
 
-    sizes: Sequence[int]
-    """Tasks of each shard, in order."""
+    @property
+    def sizes(self) -> Sequence[int]:
+        """Tasks of each shard, in order."""
 
     def forward(self, queries: Sequence[Query]) -> list[Share]:
         """`Shard.forward` of every shard."""

@@ -65,9 +65,7 @@ class Chain:
         if self.cart is None:
             return links
         coupling = self.moments * np.cos(phi)
-        return np.block(
-            [[np.array([[self.cart + sum(self.masses)]]), coupling[None]], [coupling[:, None], links]]
-        )
+        return np.block([[np.array([[self.cart + sum(self.masses)]]), coupling[None]], [coupling[:, None], links]])
 
     def split(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """q → (x or nothing, φ); the same map serves velocities."""

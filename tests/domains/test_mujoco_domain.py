@@ -24,9 +24,7 @@ def spinning(row: int, speed: float = 1e5) -> np.ndarray:
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_divergence_names_the_task_and_the_step(threads):
-    with pytest.raises(
-        SimulationError, match=r"cartpole with pole_mass=0.5, pole_length=2 diverged at step 1 of"
-    ):
+    with pytest.raises(SimulationError, match=r"cartpole with pole_mass=0.5, pole_length=2 diverged at step 1 of"):
         CartPole().simulate(TASKS, spinning(1), CONTROLS, threads)
 
 
@@ -125,9 +123,7 @@ def test_states_that_are_not_the_models_are_a_sentence():
     class Short(CartPole):
         states = ("x", "theta", "x_dot")
 
-    with pytest.raises(
-        ValueError, match="2 positions and 2 velocities and nothing else, but it names 3 states"
-    ):
+    with pytest.raises(ValueError, match="2 positions and 2 velocities and nothing else, but it names 3 states"):
         Short().simulate(TASKS, STARTS[:, :3], CONTROLS)
 
 
@@ -146,9 +142,7 @@ def test_model_to_render_is_the_model_to_step(cls: type[MujocoDomain]):
         assert plain.ntexdata == plain.ngeom == plain.ncam == 0
         start = domain.start(np.random.default_rng(0))[None]
         controls = np.ones((1, 50, 1))
-        np.testing.assert_array_equal(
-            rollout([visual], start, controls)[0], rollout([plain], start, controls)[0]
-        )
+        np.testing.assert_array_equal(rollout([visual], start, controls)[0], rollout([plain], start, controls)[0])
 
 
 def test_models_of_two_tasks_are_independent():

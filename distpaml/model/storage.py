@@ -1,0 +1,69 @@
+"""A fitted model as one safetensors file: tensors, and a JSON header with the format's version. No pickle.
+
+A file is written beside its target and renamed, so that a crash leaves the old one or the new one, never half.
+"""
+
+import json
+import os
+from dataclasses import fields
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from distpaml.data import Standardiser
+from distpaml.errors import UserError
+from distpaml.model.latent_gp import LatentGP
+from distpaml.model.meta_model import MetaModel
+from distpaml.model.posterior import Posterior
+
+FORMAT, VERSION = "distpaml-model", "1"
+
+
+def save_model(model: MetaModel, path: Path) -> None:
+    """Write the model to `path`, durably."""
+    tensors = {f"gp.{name}": value for name, value in model.gp.state_dict().items()}
+    tensors |= {f"posterior.{field.name}": getattr(model.posterior, field.name) for field in fields(Posterior)}
+    for name, standardiser in (("inputs", model.inputs), ("targets", model.targets)):
+        tensors |= {f"{name}.{part}": torch.as_tensor(getattr(standardiser, part)) for part in ("mean", "scale")}
+    tensors["descriptors"] = model.descriptors
+    header = {"format": FORMAT, "version": VERSION, "terms": json.dumps(dict(model.terms))}
+    contents = save({name: value.detach().cpu().contiguous() for name, value in tensors.items()}, header)
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    with open(beside, "wb") as file:
+        file.write(contents)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(beside, path)
+
+
+def load_model(path: Path) -> MetaModel:
+    """Read a model that `save_model` wrote; anything else is a `UserError`."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            header = file.metadata() or {}
+            if header.get("format") != FORMAT:
+                raise UserError(f"{path} is not a distpaml model.")
+            if header.get("version") != VERSION:
+                theirs = header.get("version")
+                raise UserError(f"{path} is a model of version {theirs}; this distpaml reads version {VERSION}.")
+            tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118
+        return _assembled(tensors, json.loads(header["terms"]))
+    except OSError as error:
+        raise UserError(f"The model {path} cannot be read: {error.strerror or error}.") from error
+    except (SafetensorError, KeyError, ValueError, RuntimeError, TypeError, IndexError) as error:
+        raise UserError(f"The model {path} is damaged: {' '.join(str(error).split())[:200]}.") from error
+
+
+def _assembled(tensors: dict[str, Tensor], terms: dict[str, float]) -> MetaModel:
+    inputs, targets = (
+        Standardiser(tensors[f"{name}.mean"].numpy(), tensors[f"{name}.scale"].numpy())
+        for name in ("inputs", "targets")
+    )
+    gp = LatentGP(len(inputs.mean), len(targets.mean), tensors["gp.mean"], tensors["descriptors"])
+    gp.place_inducing(tensors["gp.zx"], tensors["gp.owner"])
+    gp.load_state_dict({name[3:]: value for name, value in tensors.items() if name.startswith("gp.")})
+    posterior = Posterior(**{field.name: tensors[f"posterior.{field.name}"] for field in fields(Posterior)})
+    return MetaModel(gp, posterior, inputs, targets, tensors["descriptors"], terms)
