@@ -34,8 +34,10 @@ class FitConfig(Section):
 
     kind: Literal["collapsed", "svgp", "svgp-ngd"] = "collapsed"
     """`collapsed`: exact expectations and L-BFGS; `svgp`: the paper's Adam; `svgp-ngd`: natural gradients."""
-    evaluations: Positive = 100
-    """Most evaluations of the collapsed bound in one fit."""
+    evaluations: Positive = 150
+    """Most evaluations of the collapsed bound in the first fit, after its restarts were compared."""
+    warm_evaluations: Positive = 50
+    """Most evaluations in a later fit, which starts from the last one."""
     restarts: Positive = 3
     """Initialisations tried in the first fit; later ones start from the last."""
     tolerance: Annotated[float, Field(gt=0)] = 1e-4

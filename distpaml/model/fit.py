@@ -1,8 +1,8 @@
 """The collapsed fit: where to start, what to optimise when, and when to stop.
 
-First round: several initial embeddings are settled for a few evaluations each, with few inducing points that stay
-on their data; the best goes on. Later rounds start from the last model; a new task starts where its data say.
-Then inducing points are placed by greedy conditional variance under the kernel so far, and everything is optimised
+First round: several initial embeddings are settled for a few evaluations each, with inducing points that stay on
+their data; the best goes on. Later rounds start from the last model; a new task starts where its data say. Then
+inducing points are placed by greedy conditional variance under the kernel so far, and everything is optimised
 together until the bound stops moving.
 """
 
@@ -17,18 +17,16 @@ from distpaml.model.placement import descriptor_embedding, greedy_variance
 
 SETTLING = 15
 """Evaluations for each initial embedding."""
-SETTLING_INDUCING = 100
-"""Inducing points while settling."""
 
 BOXES: dict[str, Box] = {
     "raw_lengthscale": (-4.0, 8.0),
     "raw_outputscale": (-7.0, 9.0),
-    "raw_noise": (-18.4, 2.0),
+    "raw_noise": (-13.8, 2.0),
     "log_variance": (-25.0, 2.0),
     "log_lengthscale": (-3.0, 5.0),
     "log_noise": (-9.0, 2.0),
 }
-"""Sane values of the parameters, whose names end so; all are logarithms. Noise ends at 1e-8."""
+"""Sane values of the parameters, whose names end so; all are logarithms. Noise ends at 1e-6 of the outputs' variance."""
 
 
 @dataclass
@@ -40,23 +38,17 @@ class Fit:
 
 
 def fit_collapsed(
-    data: TrainingSet,
-    first: LatentGP | None,
-    inducing: int,
-    evaluations: int,
-    restarts: int,
-    tolerance: float,
-    seed: int,
+    data: TrainingSet, first: LatentGP | None, inducing: int, budget: int, tolerance: float, restarts: int, seed: int
 ) -> Fit:
-    """Fit from `first`, or from several initial embeddings if there is none."""
+    """Fit from `first`, or from `restarts` initial embeddings if there is none, with `budget` evaluations."""
     values: list[float] = []
     if first is None:
-        settled = [_settled(data, embedding) for embedding in _embeddings(data, restarts, seed)]
+        settled = [_settled(data, embedding, inducing) for embedding in _embeddings(data, restarts, seed)]
         first = max(settled, key=lambda fit: max(fit.values)).gp
         values = [value for fit in settled for value in fit.values]
     place(first, data, inducing)
     settle_variances(first, data)
-    values += _optimise(first, data, list(dict(first.named_parameters())), evaluations, tolerance)
+    values += _optimise(first, data, list(dict(first.named_parameters())), budget, tolerance)
     settle_variances(first, data)
     return Fit(first, values)
 
@@ -90,9 +82,9 @@ def _embeddings(data: TrainingSet, restarts: int, seed: int) -> list[Tensor]:
     return [first, *others]
 
 
-def _settled(data: TrainingSet, embedding: Tensor) -> Fit:
+def _settled(data: TrainingSet, embedding: Tensor, inducing: int) -> Fit:
     gp = LatentGP(data.x.shape[-1], data.y.shape[-1], embedding, data.descriptors)
-    place(gp, data, SETTLING_INDUCING)
+    place(gp, data, inducing)
     names = [name for name, _ in gp.named_parameters() if name not in ("zx", "offset")]
     return Fit(gp, _optimise(gp, data, names, SETTLING, 0.0))
 

@@ -6,8 +6,8 @@ For every task, q(h) = N(n, diag t) maximises the evidence lower bound of its ow
 
 to first order in t / length-scale^2, which is small even for the prior. m and var are the posterior's at h = n.
 Given n, the best t is closed-form, 1 / (1 + sum_d |dm_d/dn_q|^2 / sigma_d^2). In n this is a least-squares problem
-with few unknowns: Levenberg-Marquardt, batched over tasks, from the best point of a coarse set (local optima are
-real) that has the training embeddings in it.
+with few unknowns: damped Newton steps, batched over tasks, whose Hessians begin as Gauss-Newton's and learn by BFGS;
+from the best point of a coarse set (local optima are real) that has the training embeddings in it.
 """
 
 from dataclasses import dataclass
@@ -25,17 +25,19 @@ BLOCK = 10
 
 @dataclass
 class _Step:
-    """The objective at n [B, Q], and the gradient and Gauss-Newton curvature of all but the prior."""
+    """The objective at n [B, Q], its gradient, and Gauss-Newton curvatures of its terms."""
 
     value: Tensor  # [B]
     gradient: Tensor  # [B, Q]
     curvature: Tensor  # [B, Q, Q]
+    spread: Tensor  # [B, Q, Q], Gauss-Newton curvature of the variance's term
 
     def update(self, tasks: Tensor, other: "_Step", rows: Tensor) -> None:
         """Take over `rows` of another for `tasks`."""
         self.value[tasks] = other.value[rows]
         self.gradient[tasks] = other.gradient[rows]
         self.curvature[tasks] = other.curvature[rows]
+        self.spread[tasks] = other.spread[rows]
 
 
 @torch.no_grad()
@@ -58,25 +60,34 @@ def _infer_block(posterior: Posterior, x: Tensor, y: Tensor, counts: list[int], 
     kx = rbf(x * posterior.rate_x, posterior.zx) * valid.unsqueeze(-1)  # [B, T, L]
     n = _best_start(posterior, kx, y, starts)
     here = _evaluate(posterior, kx, y, valid, n)
-    damping = n.new_full((len(n),), 1e-3)
-    eye = torch.eye(n.shape[-1], dtype=n.dtype, device=n.device)
+    hessian = here.curvature + here.spread + torch.eye(n.shape[-1], dtype=n.dtype, device=n.device)
+    damping = torch.full_like(here.value, 1e-3)
     active = torch.arange(len(n), device=n.device)
     for _ in range(steps):
-        curvature = here.curvature[active] + eye
-        curvature = curvature + torch.diag_embed(damping[active, None] * curvature.diagonal(dim1=-2, dim2=-1))
-        move = torch.linalg.solve(curvature, (here.gradient - n)[active].unsqueeze(-1)).squeeze(-1)
+        model = hessian[active]
+        damped = model + torch.diag_embed(damping[active, None] * model.diagonal(dim1=-2, dim2=-1))
+        move = torch.linalg.solve(damped, here.gradient[active].unsqueeze(-1)).squeeze(-1)
         there = _evaluate(posterior, kx[active], y[active], valid[active], n[active] + move)
-        gain = there.value - here.value[active]
-        better = gain > 0
+        hessian[active] = _bfgs(model, move, here.gradient[active] - there.gradient)
+        promised = (move * here.gradient[active]).sum(-1)
+        better = there.value > here.value[active]
         moved = active[better]
         n[moved] += move[better]
         here.update(moved, there, better)
-        damping[active] = torch.where(better, damping[active] * 0.1, damping[active] * 10.0)
-        settled = (gain.abs() < 1e-3 + 1e-6 * there.value.abs()) | (damping[active] > 1e6)
-        active = active[~settled]
+        damping[active] = torch.where(better, damping[active] * 0.1, damping[active] * 4.0)
+        active = active[promised > 1e-3 + 1e-7 * here.value[active].abs()]
         if not len(active):
             break
     return Latents(n, 1.0 / (1.0 + here.curvature.diagonal(dim1=-2, dim2=-1)))
+
+
+def _bfgs(hessian: Tensor, move: Tensor, change: Tensor) -> Tensor:
+    """Hessians [B, Q, Q] after gradients changed by `change` [B, Q] along `move` [B, Q], where that is convex."""
+    pushed = (hessian @ move.unsqueeze(-1)).squeeze(-1)
+    along, before = (move * change).sum(-1), (move * pushed).sum(-1)
+    rank_one = change.unsqueeze(-1) * change.unsqueeze(-2) / along[:, None, None]
+    updated = hessian + rank_one - pushed.unsqueeze(-1) * pushed.unsqueeze(-2) / before[:, None, None]
+    return torch.where((along > 1e-3 * before)[:, None, None], updated, hessian)
 
 
 def _best_start(posterior: Posterior, kx: Tensor, y: Tensor, starts: Tensor) -> Tensor:
@@ -103,23 +114,26 @@ def _evaluate(posterior: Posterior, kx: Tensor, y: Tensor, valid: Tensor, n: Ten
     value = -0.5 * (residual.square().sum((1, 2)) + n.square().sum(-1))
     gradient = torch.einsum("btqd,btd->bq", jacobian, residual)
 
-    spread, spread_slope = _total_variance(posterior, kx, valid, kappa, slope)
-    value = value - 0.5 * spread
-    # the closed-form t: its share of the bound is -sum_q log(1 + curvature_qq) / 2
-    value = value - 0.5 * torch.log1p(curvature.diagonal(dim1=-2, dim2=-1)).sum(-1)
-    return _Step(value, gradient - 0.5 * spread_slope, curvature)
+    spread, spread_slope = _scaled_variance(posterior, kx, valid, kappa, slope)
+    deviation = spread_slope / (2.0 * spread.sqrt().unsqueeze(-1))  # Jacobian of sqrt(spread)
+    # the closed-form t has its share of the bound too: -sum_q log(1 + curvature_qq) / 2
+    share = torch.log1p(curvature.diagonal(dim1=-2, dim2=-1)).sum(-1)
+    return _Step(
+        value - 0.5 * (spread.sum(1) + share),
+        gradient - 0.5 * spread_slope.sum(1) - n,
+        curvature,
+        torch.einsum("btq,btr->bqr", deviation, deviation),
+    )
 
 
-def _total_variance(
+def _scaled_variance(
     posterior: Posterior, kx: Tensor, valid: Tensor, kappa: Tensor, slope: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """sum over points and outputs of var_d / sigma_d^2 [B], and its gradient in n [B, Q]."""
-    points = valid.sum(1) * (posterior.amplitude / posterior.noise).sum()
-    values, slopes = [], []
-    for k, kap, slo in zip(kx, kappa, slope, strict=True):
-        phi = torch.linalg.solve_triangular(posterior.chol, (k * kap).T, upper=False)  # [L, T]
-        known = posterior.information @ phi
-        values.append((known * phi).sum())
-        back = torch.linalg.solve_triangular(posterior.chol.T, known, upper=True)  # [L, T]
-        slopes.append(2.0 * (slo * (back * k.T).sum(1)).sum(1))
-    return points - torch.stack(values), -torch.stack(slopes)
+    """sum_d var_d / sigma_d^2 of every point [B, T], and its gradient in n [B, T, Q]."""
+    features = (kx * kappa.unsqueeze(1)).flatten(0, 1).T  # [L, B T]
+    phi = torch.linalg.solve_triangular(posterior.chol, features, upper=False)
+    known = posterior.information @ phi
+    back = torch.linalg.solve_triangular(posterior.chol.T, known, upper=True).T.unflatten(0, kx.shape[:2])  # [B, T, L]
+    prior = valid * (posterior.amplitude / posterior.noise).sum()
+    spread = prior - (known * phi).sum(0).unflatten(0, kx.shape[:2])
+    return spread.clamp(min=1e-12), -2.0 * (back * kx) @ slope.mT

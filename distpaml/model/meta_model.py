@@ -86,7 +86,8 @@ def fit_model(
     counts = data.counts.tolist()
     training = TrainingSet.make(x, y, counts, descriptors, torch.cat([base, -base]), fit.shards)
     first = None if last is None else _warm_start(last, data, inputs, targets, descriptors, starts)
-    result = fit_collapsed(training, first, model.inducing, fit.evaluations, fit.restarts, fit.tolerance, seed)
+    budget = fit.evaluations if first is None else fit.warm_evaluations
+    result = fit_collapsed(training, first, model.inducing, budget, fit.tolerance, fit.restarts, seed)
     posterior = Posterior.collapsed(result.gp, training)
     return MetaModel(
         result.gp,
