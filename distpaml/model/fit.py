@@ -26,7 +26,7 @@ BOXES: dict[str, Box] = {
     "log_lengthscale": (-3.0, 5.0),
     "log_noise": (-9.0, 2.0),
 }
-"""Sane values of the parameters, whose names end so; all are logarithms. Noise ends at 1e-6 of the outputs' variance."""
+"""Sane values of the parameters, whose names end so; all are logarithms. Noise ends at 1e-6, as in GPflow."""
 
 
 @dataclass

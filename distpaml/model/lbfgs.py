@@ -2,6 +2,7 @@
 
 scipy's L-BFGS-B searches inside a box of sane values. A point where the bound cannot be evaluated counts as very
 bad, so that the line search backs off; if the search gives up there, it starts afresh from the best point so far.
+Meanwhile scipy's own BLAS has one thread: its idle threads spin, and would take half of a core from torch.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,11 +10,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import torch
 from scipy.optimize import minimize
+from threadpoolctl import ThreadpoolController
 from torch import Tensor, nn
 
 from distpaml.model.collapsed import FitError
 
-MEMORY = 50
+MEMORY = 20
 """Pairs of steps and gradients that approximate the curvature."""
 
 Box = tuple[float | None, float | None]
@@ -69,15 +71,16 @@ def maximise(
         if len(recent) > 10 and recent[-1] - recent[-11] < 10.0 * tolerance:
             raise StopIteration
 
-    while len(values) < budget:
-        begun, before = len(values), best_value
-        result = minimize(
-            evaluate, best, jac=True, method="L-BFGS-B", bounds=bounds, callback=stop_when_flat,
-            options={"maxfun": budget - begun, "maxiter": budget, "maxcor": MEMORY, "ftol": 0.0, "gtol": 1e-6},
-        )  # fmt: skip
-        abnormal = result.status == 2 and len(values) - begun > 1
-        if not abnormal or best_value - before < tolerance:
-            break
+    with ThreadpoolController().select(internal_api="openblas").limit(limits=1):
+        while len(values) < budget:
+            begun, before = len(values), best_value
+            result = minimize(
+                evaluate, best, jac=True, method="L-BFGS-B", bounds=bounds, callback=stop_when_flat,
+                options={"maxfun": budget - begun, "maxiter": budget, "maxcor": MEMORY, "ftol": 0.0, "gtol": 1e-6},
+            )  # fmt: skip
+            abnormal = result.status == 2 and len(values) - begun > 1
+            if not abnormal or best_value - before < tolerance:
+                break
     assign(best)
     return values
 
