@@ -12,8 +12,9 @@ from distpaml.data import Dataset, Standardiser
 from distpaml.domains.base import Array
 from distpaml.model.fit import fit_collapsed
 from distpaml.model.inference import infer
-from distpaml.model.latent_gp import LatentGP, TrainingSet
+from distpaml.model.latent_gp import LatentGP, Terms, TrainingSet
 from distpaml.model.posterior import Latents, Posterior
+from distpaml.model.stochastic import explicit_bound, fit_stochastic
 
 
 @dataclass
@@ -86,16 +87,15 @@ def fit_model(
     counts = data.counts.tolist()
     training = TrainingSet.make(x, y, counts, descriptors, torch.cat([base, -base]), fit.shards)
     first = None if last is None else _warm_start(last, data, inputs, targets, descriptors, starts)
-    result = fit_collapsed(training, first, model.inducing, fit.evaluations, fit.restarts, fit.tolerance, seed)
-    posterior = Posterior.collapsed(result.gp, training)
-    return MetaModel(
-        result.gp,
-        posterior,
-        inputs,
-        targets,
-        descriptors,
-        _terms(result.gp, posterior, training, len(result.values)),
-    )
+    if fit.kind == "collapsed":
+        result = fit_collapsed(training, first, model.inducing, fit.evaluations, fit.restarts, fit.tolerance, seed)
+        gp, evaluations = result.gp, len(result.values)
+        posterior, terms = Posterior.collapsed(gp, training), gp.terms(training)
+    else:
+        result, q = fit_stochastic(training, first, model.inducing, fit, seed)
+        gp, evaluations = result.gp, fit.steps
+        posterior, terms = q.posterior(gp), explicit_bound(gp, training, q)
+    return MetaModel(gp, posterior, inputs, targets, descriptors, _terms(terms, posterior, evaluations))
 
 
 def _warm_start(
@@ -125,9 +125,7 @@ def _warm_start(
     return gp
 
 
-@torch.no_grad()
-def _terms(gp: LatentGP, posterior: Posterior, training: TrainingSet, evaluations: int) -> dict[str, float]:
-    terms = gp.terms(training)
+def _terms(terms: Terms, posterior: Posterior, evaluations: int) -> dict[str, float]:
     divergence = posterior.divergence().sum()
     return {
         "elbo": terms.total.item(),
