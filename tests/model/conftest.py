@@ -1,4 +1,4 @@
-"""A small real problem: four cart-poles, 20 states each, and a model of them with 20 inducing points."""
+"""A small real problem: four cart-poles, 20 states each, and a model of them with 60 inducing points."""
 
 import numpy as np
 import pytest
@@ -30,13 +30,13 @@ def cartpole_data() -> Dataset:
 
 @pytest.fixture(scope="session")
 def small_config() -> ModelConfig:
-    return ModelConfig(latent=2, inducing=20)
+    return ModelConfig(latent=2, inducing=60)
 
 
 @pytest.fixture(scope="session")
 def fitted(cartpole_data: Dataset, small_config: ModelConfig) -> MetaModel:
     """The collapsed fit."""
-    return fit_model(cartpole_data, small_config, FitConfig(evaluations=60, restarts=1), seed=0)
+    return fit_model(cartpole_data, small_config, FitConfig(evaluations=100, restarts=1), seed=0)
 
 
 @pytest.fixture
