@@ -13,7 +13,8 @@ features of task i are Psi1_i = Kx_i diag(e1_i) [T, L], and their second moments
 No tensor over points x L^2, and no exponential over points beyond Kx. delta vanishes with t, so the part of Psi2
 that is the square of Psi1 can be whitened before it is squared: with K_ZZ = C C',
 
-    A = C^-1 Psi2 C^-T = sum_i Phi_i Phi_i' + C^-1 R C^-T,     Phi_i = C^-1 Psi1_i',    R = sum_i Psi1_i'Psi1_i * expm1(delta_i)
+    A = C^-1 Psi2 C^-T = sum_i Phi_i Phi_i' + C^-1 R C^-T
+    Phi_i = C^-1 Psi1_i',    R = sum_i Psi1_i'Psi1_i * expm1(delta_i)
 
 Squaring first loses half of the digits: with noise variances of 1e-5 the bound would be off by whole nats.
 

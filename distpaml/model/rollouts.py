@@ -1,6 +1,6 @@
 """Trajectories of the learned dynamics, many steps long, by samples.
 
-    h ~ q(h) once per trajectory,      x_{t+1} = x_t + delta_t,      delta_t ~ N(mean(x_t, u_t, h), variance(x_t, u_t, h))
+    h ~ q(h) once per trajectory,    x_{t+1} = x_t + delta_t,    delta_t ~ N(mean(x_t, u_t, h), variance(x_t, u_t, h))
 
 mean and variance are those of the functions, without the observations' noise. Each step draws its delta anew, as if
 the functions at two steps were independent given h: errors along one trajectory are correlated in truth, so the

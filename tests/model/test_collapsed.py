@@ -67,7 +67,8 @@ def test_with_uncertain_latents_it_is_below_the_evidence_averaged_over_the_prior
         gp.log_variance.fill_(-2.0)
         terms, mean, deviation = gp.terms(data), gp.mean.clone(), gp.variance.sqrt()
         prior, q = torch.distributions.Normal(0.0, 1.0), torch.distributions.Normal(mean, deviation)
-        logs, _ = [], torch.manual_seed(seed)
+        logs = []
+        torch.manual_seed(seed)
         for _ in range(1000):
             gp.mean.copy_(q.sample())
             weight = (prior.log_prob(gp.mean) - q.log_prob(gp.mean)).sum().item()

@@ -16,8 +16,8 @@ from distpaml.model.latent_gp import TrainingSet
 from distpaml.model.meta_model import fit_model
 from distpaml.model.posterior import Posterior
 from distpaml.model.rollouts import known_latent
-from distpaml.model.storage import load_model, save_model
 from distpaml.model.stochastic import Inducing, explicit_bound, fit_stochastic, sampled_bound
+from distpaml.model.storage import load_model, save_model
 
 
 def some_q(seed: int = 0) -> Inducing:
