@@ -16,14 +16,16 @@ from distpaml.domains.base import Array
 def transitions(states: Array, controls: Array, angles: Sequence[int]) -> tuple[Array, Array]:
     """Inputs [..., T, dx] and targets [..., T, D] of trajectories [..., T + 1, D] under controls [..., T, U].
 
-    input_t  = (cos, sin of each angle, the other states in order, controls) at t
     target_t = state_{t+1} - state_t          raw states; angles are unwrapped, so theirs are small too
     """
-    now = states[..., :-1, :]
+    return model_inputs(states[..., :-1, :], controls, angles), np.diff(states, axis=-2)
+
+
+def model_inputs(states: Array, controls: Array, angles: Sequence[int]) -> Array:
+    """(cos, sin of each angle, the other states in order, controls) [..., dx] of states [..., D], controls [..., U]."""
     others = [index for index in range(states.shape[-1]) if index not in angles]
-    circle = [f(now[..., index]) for index in angles for f in (np.cos, np.sin)]
-    inputs = np.concatenate([*(c[..., None] for c in circle), now[..., others], controls], axis=-1)
-    return inputs, np.diff(states, axis=-2)
+    circle = [f(states[..., index]) for index in angles for f in (np.cos, np.sin)]
+    return np.concatenate([*(c[..., None] for c in circle), states[..., others], controls], axis=-1)
 
 
 @dataclass(frozen=True, eq=False)

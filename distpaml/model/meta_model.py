@@ -12,8 +12,9 @@ from distpaml.data import Dataset, Standardiser
 from distpaml.domains.base import Array
 from distpaml.model.fit import fit_collapsed
 from distpaml.model.inference import infer
-from distpaml.model.latent_gp import LatentGP, TrainingSet
+from distpaml.model.latent_gp import LatentGP, Terms, TrainingSet
 from distpaml.model.posterior import Latents, Posterior
+from distpaml.model.stochastic import explicit_bound, fit_stochastic
 
 
 @dataclass
@@ -75,28 +76,33 @@ def fit_model(
 
     `starts` [K, Q] are guesses for the latents of the new tasks, such as those they were chosen for.
     """
+    training, inputs, targets = training_set(data, model, fit.shards, seed)
+    first = None if last is None else _warm_start(last, data, inputs, targets, training.descriptors, starts)
+    if fit.kind == "collapsed":
+        budget = fit.evaluations if first is None else fit.warm_evaluations
+        result = fit_collapsed(training, first, model.inducing, budget, fit.tolerance, fit.restarts, seed)
+        gp, evaluations = result.gp, len(result.values)
+        posterior, terms = Posterior.collapsed(gp, training), gp.terms(training)
+    else:
+        result, q = fit_stochastic(training, first, model.inducing, fit, seed)
+        gp, evaluations = result.gp, fit.steps
+        posterior, terms = q.posterior(gp), explicit_bound(gp, training, q)
+    return MetaModel(gp, posterior, inputs, targets, training.descriptors, _terms(terms, posterior, evaluations))
+
+
+def training_set(
+    data: Dataset, model: ModelConfig, shards: int, seed: int
+) -> tuple[TrainingSet, Standardiser, Standardiser]:
+    """The data in standardised units with the decoder's base samples, and the units of inputs and targets."""
     inputs, targets = (Standardiser.fit(part[data.valid]) for part in (data.inputs, data.targets))
     scaled = data.standardised(inputs, targets)
     dtype = getattr(torch, model.dtype)
     x, y, descriptors = (torch.as_tensor(a, dtype=dtype) for a in (scaled.inputs, scaled.targets, data.descriptors))
-    base = torch.randn(
-        (model.decoder_samples + 1) // 2, len(data), model.latent,
-        generator=torch.Generator().manual_seed(seed), dtype=dtype,
-    )  # fmt: skip
+    generator = torch.Generator().manual_seed(seed)
+    pairs = (model.decoder_samples + 1) // 2
+    base = torch.randn(pairs, len(data), model.latent, generator=generator, dtype=dtype)
     counts = data.counts.tolist()
-    training = TrainingSet.make(x, y, counts, descriptors, torch.cat([base, -base]), fit.shards)
-    first = None if last is None else _warm_start(last, data, inputs, targets, descriptors, starts)
-    budget = fit.evaluations if first is None else fit.warm_evaluations
-    result = fit_collapsed(training, first, model.inducing, budget, fit.tolerance, fit.restarts, seed)
-    posterior = Posterior.collapsed(result.gp, training)
-    return MetaModel(
-        result.gp,
-        posterior,
-        inputs,
-        targets,
-        descriptors,
-        _terms(result.gp, posterior, training, len(result.values)),
-    )
+    return TrainingSet.make(x, y, counts, descriptors, torch.cat([base, -base]), shards), inputs, targets
 
 
 def _warm_start(
@@ -126,9 +132,7 @@ def _warm_start(
     return gp
 
 
-@torch.no_grad()
-def _terms(gp: LatentGP, posterior: Posterior, training: TrainingSet, evaluations: int) -> dict[str, float]:
-    terms = gp.terms(training)
+def _terms(terms: Terms, posterior: Posterior, evaluations: int) -> dict[str, float]:
     divergence = posterior.divergence().sum()
     return {
         "elbo": terms.total.item(),

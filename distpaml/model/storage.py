@@ -63,7 +63,8 @@ def _assembled(tensors: dict[str, Tensor], terms: dict[str, float]) -> MetaModel
         for name in ("inputs", "targets")
     )
     gp = LatentGP(len(inputs.mean), len(targets.mean), tensors["gp.mean"], tensors["descriptors"])
-    gp.place_inducing(tensors["gp.zx"], tensors["gp.owner"])
+    owner = tensors["gp.owner"]
+    gp.place_inducing(tensors["gp.mean"].new_zeros(len(owner), len(inputs.mean)), owner)
     gp.load_state_dict({name[3:]: value for name, value in tensors.items() if name.startswith("gp.")})
     posterior = Posterior(**{field.name: tensors[f"posterior.{field.name}"] for field in fields(Posterior)})
     return MetaModel(gp, posterior, inputs, targets, tensors["descriptors"], terms)

@@ -1,0 +1,123 @@
+"""The model as the program sees it: raw units, warm starts, and no dependence on the order of tasks."""
+
+import numpy as np
+import pytest
+import torch
+from conftest import TASKS, cart_poles
+
+from distpaml.config.schema import FitConfig, ModelConfig
+from distpaml.data import Dataset
+from distpaml.model.fit import fit_collapsed
+from distpaml.model.latent_gp import LatentGP, TrainingSet
+from distpaml.model.meta_model import fit_model
+
+
+def test_terms_sum_to_the_bound(fitted):
+    t = fitted.terms
+    assert t["data_fit"] - t["kl_inducing"] - t["kl_latent"] + t["decoder"] == pytest.approx(t["elbo"], rel=1e-9)
+    assert t["kl_inducing"] > 0 and t["kl_latent"] > 0
+
+
+def test_predictions_are_in_raw_units(fitted, cartpole_data):
+    mean, variance = fitted.predict(cartpole_data.inputs, fitted.embeddings)
+    errors = mean - cartpole_data.targets
+    explained = 1.0 - errors.var(axis=(0, 1)) / cartpole_data.targets.var(axis=(0, 1))
+    assert (explained > 0.9).all()
+    scores = errors**2 / variance
+    assert 0.1 < scores.mean() < 2.0
+
+
+def test_units_of_the_data_do_not_matter(cartpole_data, small_config, fitted):
+    scaled = Dataset(
+        cartpole_data.inputs * 1e3, cartpole_data.targets * 1e-3, cartpole_data.counts, cartpole_data.descriptors
+    )
+    other = fit_model(scaled, small_config, FitConfig(evaluations=5, restarts=1), seed=0)
+    same = fit_model(cartpole_data, small_config, FitConfig(evaluations=5, restarts=1), seed=0)
+    assert other.terms["elbo"] == pytest.approx(same.terms["elbo"], rel=1e-6)
+
+
+def test_the_same_seed_gives_the_same_model(cartpole_data, small_config):
+    fits = [fit_model(cartpole_data, small_config, FitConfig(evaluations=8, restarts=2), seed) for seed in (3, 3, 4)]
+    assert fits[0].terms == fits[1].terms
+    for name, value in fits[0].gp.state_dict().items():
+        assert torch.equal(value, fits[1].gp.state_dict()[name])
+    assert fits[0].terms["elbo"] != fits[2].terms["elbo"]
+
+
+def test_shards_do_not_change_the_fit(cartpole_data, small_config):
+    fits = [fit_model(cartpole_data, small_config, FitConfig(evaluations=8, restarts=1, shards=s), 0) for s in (1, 3)]
+    assert fits[0].terms["elbo"] == pytest.approx(fits[1].terms["elbo"], rel=1e-6)
+
+
+def test_more_evaluations_give_a_better_bound(cartpole_data, small_config, fitted):
+    short = fit_model(cartpole_data, small_config, FitConfig(evaluations=10, restarts=1), seed=0)
+    assert fitted.terms["elbo"] > short.terms["elbo"] + 10.0
+
+
+def test_a_warm_start_is_at_once_as_good_as_the_last_model(cartpole_data, small_config, fitted):
+    again = fit_model(cartpole_data, small_config, FitConfig(evaluations=10, restarts=1), seed=0, last=fitted)
+    cold = fit_model(cartpole_data, small_config, FitConfig(evaluations=10, restarts=1), seed=0)
+    assert again.terms["elbo"] > cold.terms["elbo"]
+    assert again.terms["elbo"] > fitted.terms["elbo"] - 10.0
+
+
+def test_a_new_task_joins_the_old_ones(cartpole_data, small_config, fitted):
+    more = cartpole_data.append(cart_poles(np.array([[2.0, 1.0]]), 25))
+    model = fit_model(more, small_config, FitConfig(evaluations=10, restarts=1), seed=0, last=fitted)
+    assert len(model.embeddings) == 5
+    mean, _ = model.predict(more.inputs, model.embeddings)
+    errors = model.targets.errors(mean - more.targets)[more.valid]
+    assert (errors**2).mean() < 0.1
+
+
+def permuted(gp: LatentGP, data: TrainingSet, order: torch.Tensor) -> tuple[LatentGP, TrainingSet]:
+    """The same model and data with the tasks in another order."""
+    other = LatentGP(data.x.shape[-1], data.y.shape[-1], gp.mean.detach()[order], data.descriptors[order])
+    other.place_inducing(gp.zx.detach(), order.argsort()[gp.owner])
+    state = gp.state_dict() | {"mean": gp.mean[order], "log_variance": gp.log_variance[order], "owner": other.owner}
+    other.load_state_dict(state)
+    counts = [data.counts[i] for i in order]
+    return other, TrainingSet.make(data.x[order], data.y[order], counts, data.descriptors[order], data.base[:, order])
+
+
+def test_permuting_tasks_permutes_the_gradient(problem):
+    order = torch.tensor([2, 0, 1])
+    gp, data = problem
+    other, moved = permuted(gp, data, order)
+    bounds = [model.terms(training).total for model, training in ((gp, data), (other, moved))]
+    assert bounds[0].item() == pytest.approx(bounds[1].item(), rel=1e-12)
+    for bound in bounds:
+        bound.backward()
+    for name, p in gp.named_parameters():
+        expected = p.grad[order] if name in ("mean", "log_variance") else p.grad
+        assert torch.allclose(dict(other.named_parameters())[name].grad, expected, rtol=1e-8, atol=1e-9), name
+
+
+def test_permuting_tasks_permutes_the_embeddings_of_a_fit(problem):
+    """From the same start and with the same base samples for each task. The first task stays: it has the first
+    inducing point, as all points are equally uncertain then."""
+    order = torch.tensor([0, 2, 1])
+    gp, data = problem
+    other, moved = permuted(gp, data, order)
+    options = {"inducing": 6, "evaluations": 12, "restarts": 1, "tolerance": 1e-9, "seed": 0}
+    ours, theirs = fit_collapsed(data, gp, **options), fit_collapsed(moved, other, **options)
+    assert max(ours.values) == pytest.approx(max(theirs.values), rel=1e-6)
+    assert ours.values[0] < max(ours.values) - 1.0
+    assert torch.allclose(theirs.gp.mean, ours.gp.mean[order], rtol=1e-4, atol=1e-5)
+    assert torch.allclose(theirs.gp.variance, ours.gp.variance[order], rtol=1e-3)
+
+
+def test_float32(cartpole_data):
+    model = fit_model(
+        cartpole_data, ModelConfig(inducing=20, dtype="float32"), FitConfig(evaluations=10, restarts=1), 0
+    )
+    mean, variance = model.predict(cartpole_data.inputs, model.infer(cartpole_data))
+    assert np.isfinite(mean).all() and (variance > 0).all()
+
+
+def test_one_task_is_enough(small_config):
+    data = cart_poles(TASKS[:1], 12)
+    model = fit_model(data, small_config, FitConfig(evaluations=10, restarts=2), seed=0)
+    assert len(model.gp.zx) == 11, "never more inducing points than there are transitions"
+    mean, _ = model.predict(data.inputs, model.embeddings)
+    assert np.isfinite(mean).all()

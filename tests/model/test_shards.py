@@ -1,0 +1,93 @@
+"""A shard's statistics against dense sums, and shards against one another."""
+
+import itertools
+
+import pytest
+import torch
+from dense import double, kernel
+
+from distpaml.model import shards
+from distpaml.model.collapsed import CollapsedBound, safe_cholesky
+from distpaml.model.expectations import expected_kernel_product
+from distpaml.model.shards import LocalShards, Query, Shard
+
+COUNTS = [3, 1, 5, 2, 4]
+
+
+def data() -> tuple[torch.Tensor, torch.Tensor]:
+    """Inputs [5, 6, 2] and targets [5, 6, 3] with rubbish beyond the counts."""
+    generator = torch.Generator().manual_seed(3)
+    return double(5, 6, 2, generator=generator), double(5, 6, 3, generator=generator)
+
+
+def arguments() -> list[torch.Tensor]:
+    """(k, rate, zx, zh, mean, variance, amplitude, noise, squares) of a bound with L = 4, Q = 2."""
+    generator = torch.Generator().manual_seed(4)
+    zx, zh = double(4, 2, generator=generator), double(4, 2, generator=generator)
+    z = torch.cat([zx, zh], -1)
+    mean, variance = double(5, 2, generator=generator), (double(5, 2, generator=generator) - 1.0).exp()
+    _, y = data()
+    squares = torch.stack([y[i, :c].square().sum(0) for i, c in enumerate(COUNTS)]).sum(0)
+    rate, amplitude, noise = (torch.tensor(v, dtype=torch.float64) for v in ([0.8, 1.3], 1.7, [0.2, 0.5, 0.9]))
+    k = kernel(z, z) + 0.1 * torch.eye(4, dtype=torch.float64)
+    return [k, rate, zx, zh, mean, variance, amplitude, noise, squares]
+
+
+def bound(values: list[torch.Tensor], pool: LocalShards) -> torch.Tensor:
+    return CollapsedBound.apply(*values, sum(COUNTS), pool)
+
+
+def test_statistics_are_dense_sums_over_valid_rows():
+    k, rate, zx, zh, mean, variance, *_ = arguments()
+    chol = safe_cholesky(k, "k")
+    x, y = data()
+    share = Shard(x, y, COUNTS).forward(Query(rate, zx, zh, chol, mean, variance))
+    inverse = torch.linalg.inv(chol)
+    psi2, target = torch.zeros(4, 4, dtype=torch.float64), torch.zeros(4, 3, dtype=torch.float64)
+    for i, count in enumerate(COUNTS):
+        kx = kernel(x[i, :count] * rate, zx)
+        v = 1.0 + variance[i]
+        e1 = torch.exp(-0.5 * ((zh - mean[i]).square() / v).sum(-1)) / v.prod().sqrt()
+        psi2 += kx.T @ kx * expected_kernel_product(mean[i], variance[i], zh)
+        target += inverse @ (kx * e1).T @ y[i, :count]
+    whitened = share.square + inverse @ share.excess @ inverse.T
+    assert torch.allclose(whitened, inverse @ psi2 @ inverse.T, rtol=1e-12, atol=1e-13)
+    assert torch.allclose(share.target, target, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize(("block", "kept"), [(16, 4), (2, 4), (2, 1), (1, 0)])
+def test_gradient_of_the_bound_in_everything(monkeypatch, block, kept):
+    monkeypatch.setattr(shards, "BLOCK", block)
+    monkeypatch.setattr(shards, "KEPT_BLOCKS", kept)
+    pool = LocalShards(*data(), COUNTS)
+    *values, squares = (value.requires_grad_() for value in arguments())
+
+    def of_symmetric(k: torch.Tensor, *rest: torch.Tensor) -> torch.Tensor:
+        return bound([0.5 * (k + k.T), *rest, squares.detach()], pool)
+
+    assert torch.autograd.gradcheck(of_symmetric, values, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("count", [2, 3, 5, 9])
+@pytest.mark.parametrize(("block", "kept"), [(16, 4), (1, 1)])
+def test_any_number_of_shards_is_one_shard(monkeypatch, count, block, kept):
+    x, y = data()
+    whole = arguments()
+    one = bound([v.requires_grad_() for v in whole], LocalShards(x, y, COUNTS))
+    one.backward()
+    monkeypatch.setattr(shards, "BLOCK", block)
+    monkeypatch.setattr(shards, "KEPT_BLOCKS", kept)
+    split = arguments()
+    many = bound([v.requires_grad_() for v in split], LocalShards(x, y, COUNTS, count))
+    many.backward()
+    assert many.item() == pytest.approx(one.item(), rel=1e-10)
+    for a, b in itertools.islice(zip(whole, split, strict=True), 8):
+        assert torch.allclose(a.grad, b.grad, rtol=1e-8, atol=1e-8 * a.grad.abs().max().item())
+
+
+def test_rows_beyond_the_counts_do_not_matter():
+    x, y = data()
+    valid = (torch.arange(6) < torch.tensor(COUNTS)[:, None]).unsqueeze(-1)
+    values = [value.detach() for value in arguments()]
+    clean = LocalShards(x * valid, y * valid, COUNTS)
+    assert torch.equal(bound(values, LocalShards(x, y, COUNTS)), bound(values, clean))
