@@ -1,0 +1,189 @@
+"""The collapsed fit against the paper's procedure, on cart-pole data, one thread.
+
+    fit-3, fit-10, fit-18    seconds to reach the bound that the paper's procedure (`fit.kind: svgp`: Adam 1e-2, one
+                             sample of h, 5000 steps) ends with, against the seconds of that procedure
+    gap-3, gap-10, gap-18    the bound of the default budget against one ten times longer, in nats per observed number
+    oracle-…                 fits to the 100 tasks of the test grid: error on that grid, by the fair measure
+    cost-…                   milliseconds of one evaluation against the number of tasks, and the memory of whole fits
+
+`--steps` shortens the paper's procedure: its time is then extrapolated to 5000 steps, and the bound to reach is the
+one after those steps. `--against gpytorch` times steps of a plain gpytorch SVGP of the same size as well.
+"""
+
+import resource
+import subprocess
+import sys
+from argparse import Namespace
+from collections.abc import Iterator
+from time import perf_counter
+
+import gpytorch
+import numpy as np
+import torch
+
+from distpaml.bench import Result
+from distpaml.bench.problem import Problem, one_thread
+from distpaml.config.schema import FitConfig
+from distpaml.data import Dataset
+from distpaml.model.meta_model import MetaModel, fit_model, training_set
+from distpaml.model.stochastic import explicit_bound, fit_stochastic
+
+SIZES = (3, 10, 18)
+PAPER_STEPS = 5000
+ORACLES = ("cartpole", "pendubot", "cart_double_pole")
+
+
+def run(options: Namespace) -> Iterator[Result]:
+    one_thread()
+    problem = Problem.make("cartpole", max(SIZES))
+    for tasks in SIZES:
+        yield from _race(problem, tasks, options)
+    for tasks in SIZES:
+        yield _gap(problem, tasks)
+    for name in ORACLES:
+        _oracle(name)
+    _costs()
+    _memory()
+
+
+def _race(problem: Problem, tasks: int, options: Namespace) -> Iterator[Result]:
+    data, experiment = problem.first(tasks), problem.experiment
+    training = training_set(data, experiment.model, shards=1, seed=0)[0]
+    paper = experiment.fit.model_copy(update={"kind": "svgp", "steps": options.steps, "batch_tasks": tasks})
+    begin = perf_counter()
+    result, q = fit_stochastic(training, None, experiment.model.inducing, paper, seed=0)
+    step = (perf_counter() - begin) / options.steps
+    with torch.no_grad():
+        goal = explicit_bound(result.gp, training, q).total.item()
+    seconds, reached = _seconds_to(goal, data, problem)
+    how = "" if options.steps == PAPER_STEPS else f", extrapolated from {options.steps}"
+    print(
+        f"fit-{tasks}: the paper's procedure ends at {goal / training.observed:.3f} nats per number, "
+        f"{step * 1e3:.1f} ms a step; ours {'passes it' if reached else 'does NOT reach it'} in {seconds:.2f} s"
+    )
+    against = f"{PAPER_STEPS} Adam steps{how}"
+    yield Result(f"fit-{tasks}", PAPER_STEPS * step / seconds, seconds, PAPER_STEPS * step, "s", against)
+    if options.against == "gpytorch":
+        other = PAPER_STEPS * _gpytorch_step(data, experiment.model.inducing)
+        yield Result(
+            f"fit-{tasks}-gpytorch",
+            other / seconds,
+            seconds,
+            other,
+            "s",
+            f"{PAPER_STEPS} gpytorch SVGP steps (timed: 5)",
+        )
+
+
+def _seconds_to(goal: float, data: Dataset, problem: Problem) -> tuple[float, bool]:
+    """Seconds of a fit from the start until its bound passes `goal`; the shortest of growing budgets that does."""
+    experiment = problem.experiment
+    for budget in (10, 20, 40, 80, experiment.fit.evaluations):
+        fit = experiment.fit.model_copy(update={"evaluations": budget, "restarts": 1})
+        begin = perf_counter()
+        model = fit_model(data, experiment.model, fit, seed=0)
+        seconds = perf_counter() - begin
+        if model.terms["elbo"] >= goal:
+            return seconds, True
+    return seconds, False
+
+
+def _gpytorch_step(data: Dataset, inducing: int) -> float:
+    """Seconds of a step of a plain gpytorch SVGP on inputs with a latent of two dimensions appended, float64."""
+
+    class Plain(gpytorch.models.ApproximateGP):
+        def __init__(self, z: torch.Tensor, outputs: int) -> None:
+            shape = torch.Size([outputs])
+            q = gpytorch.variational.CholeskyVariationalDistribution(len(z), batch_shape=shape)
+            super().__init__(gpytorch.variational.VariationalStrategy(self, z.expand(outputs, -1, -1), q))
+            self.mean_module = gpytorch.means.ZeroMean(batch_shape=shape)
+            kernel = gpytorch.kernels.RBFKernel(ard_num_dims=z.shape[-1])
+            self.covar_module = gpytorch.kernels.ScaleKernel(kernel)
+
+        def forward(self, x: torch.Tensor) -> gpytorch.distributions.MultivariateNormal:
+            return gpytorch.distributions.MultivariateNormal(self.mean_module(x), self.covar_module(x))
+
+    inputs = torch.as_tensor(data.inputs[data.valid])
+    inputs = (inputs - inputs.mean(0)) / inputs.std(0)
+    y = torch.as_tensor(data.targets[data.valid]).T
+    h = torch.randn(len(data), 2, dtype=inputs.dtype, requires_grad=True)
+    tasks = torch.repeat_interleave(torch.arange(len(data)), torch.as_tensor(data.counts))
+    z = torch.cat([inputs, h.detach()[tasks]], -1)[:: max(1, len(inputs) // inducing)][:inducing]
+    model = Plain(z.clone(), len(y)).double()
+    likelihood = gpytorch.likelihoods.GaussianLikelihood(batch_shape=torch.Size([len(y)])).double()
+    bound = gpytorch.mlls.VariationalELBO(likelihood, model, num_data=len(inputs))
+    adam = torch.optim.Adam([*model.parameters(), *likelihood.parameters(), h], 1e-2)
+
+    def step() -> None:
+        adam.zero_grad()
+        loss = -bound(model(torch.cat([inputs, h[tasks]], -1).expand(len(y), -1, -1)), y).sum()
+        loss.backward()
+        adam.step()
+
+    step()
+    begin = perf_counter()
+    for _ in range(5):
+        step()
+    return (perf_counter() - begin) / 5
+
+
+def _gap(problem: Problem, tasks: int) -> Result:
+    data, experiment = problem.first(tasks), problem.experiment
+    bounds, seconds = [], []
+    longer = {"evaluations": 10 * experiment.fit.evaluations, "tolerance": 1e-9}
+    for fit in (experiment.fit, experiment.fit.model_copy(update=longer)):
+        begin = perf_counter()
+        bounds.append(fit_model(data, experiment.model, fit, seed=0).terms["elbo"] / data.targets.size)
+        seconds.append(perf_counter() - begin)
+    print(f"gap-{tasks}: {bounds[0]:.3f} in {seconds[0]:.1f} s, {bounds[1]:.3f} in {seconds[1]:.1f} s, nats per number")
+    against = f"a fit with ten times the budget that does not stop early, {bounds[1] - bounds[0]:.3f} nats per number above"
+    return Result(f"gap-{tasks}", seconds[1] / seconds[0], seconds[0], seconds[1], "s", against)
+
+
+def _oracle(name: str) -> None:
+    problem = Problem.make(name, 1)
+    begin = perf_counter()
+    model = fit_model(problem.test, problem.experiment.model, problem.experiment.fit, seed=0)
+    seconds = perf_counter() - begin
+    rmse, nll = problem.judge(model, problem.test)
+    print(f"oracle-{name}: rmse {rmse:.4f}, nll {nll:.3f} per number, {seconds:.0f} s to fit 100 tasks", flush=True)
+
+
+def _costs() -> None:
+    """The table of one evaluation's cost against tasks; the tasks of the cart-pole's box, drawn again and again."""
+    print("cost: tasks, milliseconds of one evaluation, milliseconds per task")
+    problem = Problem.make("cartpole", 1000)
+    for tasks in (3, 10, 30, 100, 300, 1000):
+        milliseconds = _evaluation_seconds(problem, tasks) * 1e3
+        print(f"cost-{tasks}: {milliseconds:.0f} ms, {milliseconds / tasks:.2f} ms per task", flush=True)
+
+
+def _evaluation_seconds(problem: Problem, tasks: int) -> float:
+    data, experiment = problem.first(tasks), problem.experiment
+    training = training_set(data, experiment.model, shards=1, seed=0)[0]
+    fit = experiment.fit.model_copy(update={"evaluations": 1, "restarts": 1})
+    gp = fit_model(data, experiment.model, fit, seed=0).gp
+    seconds = []
+    for _ in range(3):
+        begin = perf_counter()
+        gp.terms(training).total.backward()
+        seconds.append(perf_counter() - begin)
+    return float(np.median(seconds))
+
+
+def _memory() -> None:
+    """Peak memory of whole fits, each in a process of its own."""
+    for tasks, evaluations in ((18, 20), (1000, 2)):
+        code = f"from distpaml.bench.fit import peak; peak({tasks}, {evaluations})"
+        subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def peak(tasks: int, evaluations: int) -> None:
+    """Print by how much a fit to `tasks` tasks raises the peak memory of this process."""
+    one_thread()
+    problem = Problem.make("cartpole", tasks)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    fit = FitConfig(evaluations=evaluations, restarts=1)
+    _: MetaModel = fit_model(problem.training, problem.experiment.model, fit, seed=0)
+    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    print(f"memory-{tasks}: {(after - before) / 1024:.0f} MiB over {before / 1024:.0f} MiB before the fit", flush=True)
