@@ -87,11 +87,11 @@ class RunDirectory:
 
     def _append(self, line: str) -> None:
         new = not self._lines.exists()
-        with open(self._lines, "ab") as file:
-            size = file.seek(0, os.SEEK_END)
+        with open(self._lines, "ab", buffering=0) as file:
+            size, left = file.seek(0, os.SEEK_END), line.encode()
             try:
-                file.write(line.encode())
-                file.flush()
+                while left:
+                    left = left[file.write(left) :]
                 os.fsync(file.fileno())
             except OSError:
                 os.ftruncate(file.fileno(), size)

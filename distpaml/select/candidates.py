@@ -12,12 +12,9 @@ from scipy.stats import qmc
 
 from distpaml.designs import grid
 from distpaml.domains.base import Array
-from distpaml.errors import UserError
 from distpaml.model.meta_model import MetaModel
 from distpaml.select.encoder import Encoder
 
-LARGEST_GRID = 4_000_000
-"""Candidates that a latent grid may have."""
 HALVINGS = 6
 """How often the slack of a grid without valid candidates is halved before descriptors are clipped."""
 DECODED_AT_ONCE = 10_000
@@ -52,11 +49,6 @@ def latent_grid(
     the finest grid are kept and their descriptors clipped to the box.
     """
     means = model.embeddings.mean.double().numpy()
-    if per_dimension ** means.shape[1] > LARGEST_GRID:
-        raise UserError(
-            f"selection.per_dimension={per_dimension} and model.latent={means.shape[1]} make "
-            f"{per_dimension ** means.shape[1]} candidates; at most {LARGEST_GRID} are possible."
-        )
     for halving in range(HALVINGS + 1):
         reach = slack / 2**halving
         points = grid(means.min(axis=0) - reach, means.max(axis=0) + reach, per_dimension)

@@ -21,6 +21,9 @@ from distpaml.select.candidates import Candidates, descriptor_set, fine_set, lat
 from distpaml.select.utilities import Knowledge, get_utility
 from distpaml.world import Tasks, World
 
+LARGEST_GRID = 4_000_000
+"""Candidates that a latent grid may have."""
+
 
 class Best(NamedTuple):
     """The candidate with the highest utility, the first of them where several have it."""
@@ -108,6 +111,12 @@ class Active(Method):
         selection = self.config.selection
         self.kind = selection.candidates or ("latent-grid" if self.config.method == "paml" else "descriptor-set")
         get_utility(selection.utility)
+        size = selection.per_dimension**self.config.model.latent
+        if self.kind == "latent-grid" and size > LARGEST_GRID:
+            raise UserError(
+                f"selection.per_dimension={selection.per_dimension} and model.latent={self.config.model.latent} make "
+                f"{size} candidates, more than {LARGEST_GRID}; lower one or say selection.candidates=descriptor-set."
+            )
         if self.kind == "latent-grid" and world.choices is not None:
             raise UserError(
                 "selection.choices is a set of descriptors, but a latent grid makes its own; "
