@@ -44,7 +44,7 @@ class RunDirectory:
     def __enter__(self) -> Self:
         with ExitStack() as stack:
             stack.enter_context(_locked(self.path))
-            self._claim()
+            self._check()
             self.records = self._recover()
             self._held = stack.pop_all()
         return self
@@ -64,6 +64,9 @@ class RunDirectory:
         """Keep a finished round; when this returns it will survive whatever comes."""
         folder = self.folder(round.record.round)
         with _writing(folder):
+            if not self._config.exists():
+                _write(self._config, self.config.to_yaml().encode())
+                _sync(self.path)
             shutil.rmtree(folder, ignore_errors=True)  # what an interrupted attempt left
             folder.mkdir()
             buffer = BytesIO()
@@ -75,11 +78,16 @@ class RunDirectory:
         with _writing(self._lines):
             self._append(round.record.model_dump_json() + "\n")
         self.records.append(round.record)
-        if round.record.round:
-            (self.folder(round.record.round - 1) / "model.safetensors").unlink(missing_ok=True)
+        for model in self.path.glob("round-*/model.safetensors"):
+            if model.parent != folder:
+                model.unlink()
 
     def folder(self, round: int) -> Path:
         return self.path / f"round-{round:02d}"
+
+    @property
+    def _config(self) -> Path:
+        return self.path / "config.yaml"
 
     @property
     def _lines(self) -> Path:
@@ -99,19 +107,12 @@ class RunDirectory:
         if new:
             _sync(self.path)
 
-    def _claim(self) -> None:
-        """Make the directory this experiment's own, or see that it is."""
-        kept = self.path / "config.yaml"
-        if kept.exists():
-            _same(Experiment.from_yaml(kept), self.config, self.path)
-        elif others := [file.name for file in self.path.iterdir() if file.name != "lock" and file.name[0] != "."]:
-            raise UserError(
-                f"{self.path} is not the directory of a run: it has {sorted(others)[0]} but no config.yaml."
-            )
-        else:
-            with _writing(kept):
-                _write(kept, self.config.to_yaml().encode())
-                _sync(self.path)
+    def _check(self) -> None:
+        """Nothing but this experiment may be here. Until its first round is finished, its config is not either."""
+        if self._config.exists():
+            _same(Experiment.from_yaml(self._config), self.config, self.path)
+        elif others := [file.name for file in self.path.iterdir() if file.name not in ("lock", ".config.yaml")]:
+            raise UserError(f"{self.path} is not the directory of a run: it has {min(others)} but no config.yaml.")
 
     def _recover(self) -> list[Record]:
         """The finished rounds; a line that was cut off at the end of the file is dropped."""
@@ -181,7 +182,7 @@ def _dataset(arrays: Mapping[str, Any], folder: Path) -> Dataset:
 
 
 def _same(kept: Experiment, now: Experiment, path: Path) -> None:
-    for (key, before), (_, after) in zip(_leaves(kept.model_dump()), _leaves(now.model_dump()), strict=False):
+    for (key, before), (_, after) in zip(_leaves(kept.model_dump()), _leaves(now.model_dump()), strict=True):
         if before != after and key.partition(".")[0] not in FREE:
             raise UserError(
                 f"{path} holds another experiment: {key} is {before!r} there and {after!r} here; "

@@ -12,6 +12,7 @@ from safetensors.numpy import load_file
 from tiny import tiny
 
 from distpaml.config import Experiment
+from distpaml.domains import SimulationError
 from distpaml.errors import UserError
 from distpaml.local import run_here
 from distpaml.model.storage import load_model
@@ -204,6 +205,12 @@ def test_another_config_is_refused_by_the_first_key_that_differs(copy):
         run_here(other, copy)
     same = tiny("method=paml-set", "evaluation.shots=[3]", "runtime.threads=2", "out=elsewhere")
     assert len(run_here(same, copy)) == ROUNDS
+
+
+def test_a_run_that_failed_in_its_first_round_does_not_claim_the_directory(tmp_path):
+    with pytest.raises(SimulationError, match="diverged"):
+        run_here(tiny("domain.control_limit=1e6"), tmp_path / "run")
+    assert len(run_here(tiny("rounds=0"), tmp_path / "run")) == 1
 
 
 def test_a_directory_with_other_things_is_left_alone(tmp_path):

@@ -15,6 +15,7 @@ import torch
 from scipy.special import logsumexp
 from torch import Tensor
 
+from distpaml import seeds
 from distpaml.data import Dataset
 from distpaml.domains.base import Array
 from distpaml.errors import UserError
@@ -49,7 +50,7 @@ class Knowledge:
     def of(cls, model: MetaModel, data: Dataset, domain: Array) -> "Knowledge":
         """After `model` was fitted to `data`; `domain` [K, Q] are latents of the tasks there are."""
         mean, variance = (tensor.double().numpy() for tensor in (model.embeddings.mean, model.embeddings.variance))
-        references = np.random.default_rng(0).permutation(domain)[:REFERENCES]
+        references = seeds.rng(0, "references").permutation(domain)[:REFERENCES]
         inputs = model.inputs.apply(data.inputs[data.valid])
         rows = np.linspace(0, len(inputs) - 1, INPUTS).astype(int)
         return cls(mean, variance, references, inputs[rows], model.posterior, len(mean))
