@@ -119,7 +119,7 @@ experiments = st.builds(
     selection=st.fixed_dictionaries(
         {"choices": st.none() | st.lists(st.lists(st.floats(-1e9, 1e9), min_size=2, max_size=2), min_size=1)}
     ),
-    evaluation=st.fixed_dictionaries({"shots": st.lists(st.integers(0, 99))}),
+    evaluation=st.fixed_dictionaries({"shots": st.lists(st.integers(0, 98))}),
 )
 
 

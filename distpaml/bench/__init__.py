@@ -5,7 +5,7 @@ A benchmark is one module of this package with `run() -> list[Result]`, named in
 
 from dataclasses import dataclass
 
-BENCHES = ("rollout",)
+BENCHES = ("rollout", "trial")
 
 
 @dataclass(frozen=True)

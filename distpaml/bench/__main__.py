@@ -15,11 +15,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m distpaml.bench", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of: {', '.join(BENCHES)}; none means all")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write one JSON object per line")
-    options = parser.parse_args(arguments)
+    parser.add_argument("--experiment", default="cartpole", metavar="NAME", help="what `trial` runs")
+    options = parser.parse_intermixed_args(arguments)
     try:
         if options.json:
             write(options.json, [])
-        results = run(options.names or list(BENCHES))
+        results = run(options.names or list(BENCHES), options.experiment)
         if options.json:
             write(options.json, results)
     except UserError as error:
@@ -28,8 +29,8 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def run(names: list[str]) -> list[Result]:
-    """Results of the benchmarks in order, printed as they come."""
+def run(names: list[str], experiment: str) -> list[Result]:
+    """Results of the benchmarks in order, printed as they come; `trial` runs `experiment`."""
     for name in names:
         if name not in BENCHES:
             nearest = get_close_matches(name, BENCHES, n=1)
@@ -37,7 +38,8 @@ def run(names: list[str]) -> list[Result]:
             raise UserError(f"there is no benchmark {name!r}; {hint}Known: {', '.join(BENCHES)}.")
     results = []
     for name in names:
-        for result in import_module(f"distpaml.bench.{name}").run():
+        bench = import_module(f"distpaml.bench.{name}").run
+        for result in bench(experiment) if name == "trial" else bench():
             print(
                 f"{result.name}: {result.ours:.4g} {result.unit}, {result.ratio:.1f} times better than "
                 f"{result.other:.4g} {result.unit} of {result.against}",

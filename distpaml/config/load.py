@@ -13,15 +13,12 @@ from distpaml.config.yaml_text import parse_value, read
 from distpaml.errors import UserError
 
 QUICK = {
-    "rounds": 2,
-    "model.inducing": 100,
-    "fit.evaluations": 40,
-    "fit.restarts": 1,
+    "rounds": 5,
+    "model.inducing": 200,
+    "fit.evaluations": 60,
+    "fit.restarts": 2,
     "fit.steps": 200,
-    "selection.per_dimension": 30,
-    "selection.set_size": 300,
-    "evaluation.grid": 4,
-    "evaluation.steps": 30,
+    "evaluation.grid": 5,
 }
 """Upper limits of a quick experiment, which takes about a minute."""
 

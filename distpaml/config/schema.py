@@ -143,8 +143,8 @@ class Experiment(Section):
     @classmethod
     def _shots_within_trajectory(cls, evaluation: EvaluationConfig, info: ValidationInfo) -> EvaluationConfig:
         transitions = info.data["domain"].steps - 1 if "domain" in info.data else None
-        if transitions is not None and max(evaluation.shots, default=0) > transitions:
-            message = "should not exceed the {transitions} transitions of a trajectory"
+        if transitions is not None and max(evaluation.shots, default=0) >= transitions:
+            message = "should leave one of the {transitions} transitions of a trajectory to predict"
             raise PydanticCustomError("below", message, {"below": "shots", "transitions": transitions})
         return evaluation
 

@@ -1,0 +1,31 @@
+"""`distpaml COMMAND …` is `python -m distpaml.COMMAND …`."""
+
+import sys
+from difflib import get_close_matches
+from runpy import run_module
+
+COMMANDS = {
+    "run": "run one experiment, or go on with it",
+    "config": "print an experiment with every key",
+    "bench": "compare with what one would use instead",
+}
+
+
+def main() -> int:
+    name, *rest = sys.argv[1:] or ["--help"]
+    if name in COMMANDS:
+        sys.argv = [f"distpaml {name}", *rest]
+        run_module(f"distpaml.{name}", run_name="__main__", alter_sys=True)
+        return 0
+    if name in ("-h", "--help"):
+        print("usage: distpaml COMMAND …\n")
+        print("\n".join(f"  {command:8}{what}" for command, what in COMMANDS.items()))
+        return 0
+    near = get_close_matches(name, COMMANDS, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(COMMANDS)}."
+    print(f"error: There is no command {name!r}; {hint}", file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,78 @@
+"""How good the model is on the test tasks, in two measures.
+
+For every test task q(h) is inferred from its whole trajectory with the model fixed; then, over its T transitions and
+D outputs, with predictive mean m and variance v (exact under q(h)) and a divisor s_d per output:
+
+    rmse = sqrt( 1/(T D) Σ_td ((y_td − m_td) / s_d)² )
+    nll  = − 1/(T D) Σ_td log N(y_td / s_d; m_td / s_d, v_td / s_d²)            nats per observed number
+
+`nll` is the density of the prediction, not E_q[log p(y | f)]. The divisor is the standard deviation of the test
+outputs in `rmse` and `nll`, the same for all rounds and methods of a seed, and that of the training outputs in
+`rmse_paper` and `nll_paper`, as in the paper's released code.
+
+Few-shot: q(h) is inferred from the first k transitions and the remaining ones are scored.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from distpaml.data import Dataset, Divisors, Standardiser
+from distpaml.domains.base import Array
+from distpaml.model.meta_model import MetaModel
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Both measures, one number per test task [N]."""
+
+    rmse: Array
+    nll: Array
+    rmse_paper: Array
+    nll_paper: Array
+
+    def summary(self) -> dict[str, float]:
+        """Means over the tasks by the names of the measures, medians as `…_median`."""
+        measures = {field.name: getattr(self, field.name) for field in fields(self)}
+        means = {name: float(np.mean(values)) for name, values in measures.items()}
+        return means | {f"{name}_median": float(np.median(values)) for name, values in measures.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """What one round's model makes of the test tasks."""
+
+    scores: Scores
+    mean: Array  # [N, Q], of q(h) from the whole trajectory
+    variance: Array  # [N, Q]
+    shots: dict[int, Scores]
+    """Few-shot scores by the number of observed transitions."""
+
+
+def evaluate(model: MetaModel, divisors: Divisors, test: Dataset, steps: int, shots: Sequence[int] = ()) -> Evaluation:
+    """The scores of `model` on `test`; the model stays as it is."""
+    latents = model.infer(test, steps)
+    scores = score(*model.predict(test.inputs, latents), test, divisors)
+    few = {}
+    for shot in shots:
+        prediction = model.predict(test.inputs, model.infer(test.first(shot), steps))
+        few[shot] = score(*prediction, test, divisors, after=shot)
+    return Evaluation(scores, latents.mean.numpy(), latents.variance.numpy(), few)
+
+
+def score(mean: Array, variance: Array, test: Dataset, divisors: Divisors, after: int = 0) -> Scores:
+    """Scores of predictions with `mean` and `variance` [N, T, D] for the valid transitions from `after` on."""
+    counted = test.valid & (np.arange(test.inputs.shape[1]) >= after)  # [N, T]
+    error = test.targets - mean
+    nll = 0.5 * (np.log(2.0 * np.pi * variance) + error**2 / variance).sum(axis=-1)  # [N, T], of all D outputs
+    outputs = test.targets.shape[-1]
+
+    def average(values: Array) -> Array:
+        return np.where(counted, values, 0.0).sum(axis=1) / counted.sum(axis=1)
+
+    def measures(divisor: Standardiser) -> tuple[Array, Array]:
+        squares = divisor.errors(error) ** 2
+        return np.sqrt(average(squares.mean(axis=-1))), average(divisor.nll(nll)) / outputs
+
+    return Scores(*measures(divisors.fair), *measures(divisors.paper))

@@ -1,0 +1,105 @@
+"""The three interfaces of the loop in this process, and a whole run with them."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from distpaml import seeds
+from distpaml.config import Experiment
+from distpaml.data import Dataset, Divisors
+from distpaml.domains import control_signal, get_domain
+from distpaml.errors import UserError
+from distpaml.evaluate import Evaluation, evaluate
+from distpaml.loop import active_loop
+from distpaml.model.meta_model import MetaModel, fit_model
+from distpaml.records import RunDirectory
+from distpaml.rounds import Record
+from distpaml.select.candidates import Candidates
+from distpaml.select.methods import Best, get_method
+from distpaml.select.utilities import Knowledge, get_utility
+from distpaml.world import Tasks, World
+
+BLOCK = 1024
+"""Candidates that are scored together. Who splits candidates over workers does so between blocks: the same bits."""
+
+
+class LocalSimulator:
+    """Batched simulation; one control signal per seed serves all tasks."""
+
+    def __init__(self, config: Experiment) -> None:
+        self.domain = get_domain(config.domain.name)(config.domain.reading)
+        self.angles = [self.domain.states.index(angle) for angle in self.domain.angles]
+        self.threads = config.runtime.threads
+        signal = config.domain.control_limit, config.domain.alternations, config.domain.steps
+        if config.domain.alternations > config.domain.steps:
+            raise UserError(
+                f"domain.alternations={config.domain.alternations} do not fit into a trajectory of "
+                f"domain.steps={config.domain.steps}."
+            )
+        self.signal = control_signal(*signal, seeds.rng(config.seed, "controls"))  # [T, U]
+
+    def simulate(self, tasks: Tasks) -> Dataset:
+        controls = np.repeat(self.signal[None], len(tasks), axis=0)
+        states = self.domain.simulate(tasks.parameters, tasks.starts, controls, self.threads)
+        return Dataset.from_trajectories(states, controls, self.angles, tasks.descriptors)
+
+
+class LocalTrainer:
+    """The fit and the evaluation that the config asks for."""
+
+    def __init__(self, config: Experiment) -> None:
+        self.config = config
+
+    def fit(self, data: Dataset, round: int, last: MetaModel | None) -> MetaModel:
+        seed = int(seeds.rng(self.config.seed, "fit", round).integers(2**31))
+        return fit_model(data, self.config.model, self.config.fit, seed, last)
+
+    def evaluate(self, model: MetaModel, data: Dataset, test: Dataset) -> Evaluation:
+        settings = self.config.evaluation
+        return evaluate(model, Divisors.of(data, test), test, settings.steps, settings.shots)
+
+
+class LocalScorer:
+    """Candidates are scored block by block."""
+
+    def __init__(self, config: Experiment) -> None:
+        self.name = config.selection.utility
+        self.utility = get_utility(self.name)
+
+    def best(self, candidates: Candidates, known: Knowledge) -> Best:
+        blocks = range(0, len(candidates), BLOCK)
+        scores = np.concatenate([self.scores(candidates.take(slice(i, i + BLOCK)), known) for i in blocks])
+        row = int(scores.argmax())
+        return Best(row, float(scores[row]))
+
+    def scores(self, block: Candidates, known: Knowledge) -> np.ndarray:
+        """Utilities [K] of a block."""
+        scores = np.asarray(self.utility(block.mean, block.variance, known), dtype=float)
+        if scores.shape != (len(block),) or not np.isfinite(scores).all():
+            raise UserError(
+                f"selection.utility {self.name!r} should give {len(block)} finite numbers for {len(block)} candidates, "
+                f"but gave an array of shape {list(scores.shape)}"
+                f"{'' if np.isfinite(scores).all() else ' with values that are not finite'}."
+            )
+        return scores
+
+
+def run_here(
+    config: Experiment,
+    path: Path,
+    watch: Callable[[int, str], None] = lambda round, stage: None,
+    finished: Callable[[Record], None] = lambda record: None,
+) -> list[Record]:
+    """All rounds of an experiment, kept in `path`; those that are finished there already are not run again."""
+    torch.set_num_threads(config.runtime.threads)
+    method = get_method(World(config))
+    parts = LocalSimulator(config), LocalTrainer(config), LocalScorer(config)
+    with RunDirectory(path, config) as run:
+        for record in run.records:
+            finished(record)
+        for round in active_loop(method, *parts, run.state(), watch):
+            run.add(round)
+            finished(round.record)
+        return run.records

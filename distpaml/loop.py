@@ -1,0 +1,80 @@
+"""Algorithm 1 of the paper, over three interfaces.
+
+    2  observe the initial tasks                       Simulator
+    3  while there are rounds left:
+    4      train the model, infer the embeddings       Trainer
+    5      select the next tasks by ranking            Scorer, asked by the method
+    6      observe them                                Simulator
+    7      add them to the data
+
+What stands behind an interface, this process or a cluster, does not change a bit of what comes out: whatever goes in
+or out is arrays and dataclasses, and every answer is a function of the arguments and the experiment's seed alone.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Protocol
+
+from distpaml.data import Dataset
+from distpaml.evaluate import Evaluation
+from distpaml.model.meta_model import MetaModel
+from distpaml.rounds import Round, State, Stopwatch
+from distpaml.select.candidates import Candidates
+from distpaml.select.methods import Best, Method, Selection
+from distpaml.select.utilities import Knowledge
+from distpaml.world import Tasks
+
+
+class Simulator(Protocol):
+    """Observes tasks."""
+
+    def simulate(self, tasks: Tasks) -> Dataset:
+        """One trajectory of each task, from its start, under the control signal of the experiment."""
+
+
+class Trainer(Protocol):
+    """Fits and judges the meta-model."""
+
+    def fit(self, data: Dataset, round: int, last: MetaModel | None) -> MetaModel:
+        """A model of all tasks, from the last one, whose tasks come first in `data`."""
+
+    def evaluate(self, model: MetaModel, data: Dataset, test: Dataset) -> Evaluation:
+        """Scores on the test tasks; `data` are those that the model was fitted to."""
+
+
+class Scorer(Protocol):
+    """Ranks candidates by the experiment's utility."""
+
+    def best(self, candidates: Candidates, known: Knowledge) -> Best:
+        """The candidate of the highest utility."""
+
+
+def active_loop(
+    method: Method,
+    simulator: Simulator,
+    trainer: Trainer,
+    scorer: Scorer,
+    state: State | None = None,
+    watch: Callable[[int, str], None] = lambda round, stage: None,
+) -> Iterator[Round]:
+    """The rounds that are left after `state`, one by one; `watch(round, stage)` hears of every stage."""
+    world = method.world
+    test = simulator.simulate(world.test())
+    for round in range(state.finished if state else 0, method.rounds + 1):
+        stage = Stopwatch(partial(watch, round))
+        with stage("choose"):
+            if state is None:
+                tasks = method.initial()
+                selection = Selection(tasks.descriptors)
+            else:
+                selection = method.choose(state.model, state.data, scorer.best)
+                tasks = world.chosen(selection.descriptors, first=len(state.data))
+        with stage("simulate"):
+            new = simulator.simulate(tasks)
+            data = new if state is None else state.data.append(new)
+        with stage("fit"):
+            model = trainer.fit(data, round, state.model if state else None)
+        with stage("evaluate"):
+            evaluation = trainer.evaluate(model, data, test)
+        state = State(data, model, round + 1)
+        yield Round.of(round, selection, tasks, new, model, evaluation, stage.seconds)

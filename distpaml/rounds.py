@@ -1,0 +1,130 @@
+"""What a finished round leaves: a record of plain values, and the arrays and the model that belong to it."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from distpaml.data import Dataset
+from distpaml.evaluate import Evaluation
+from distpaml.model.meta_model import MetaModel
+from distpaml.select.methods import Counted, Selection
+from distpaml.world import Tasks
+
+
+class _Plain(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Added(_Plain):
+    """A task that a round added."""
+
+    descriptor: tuple[float, ...]
+    task: tuple[float, ...]
+    """Its true parameters, those included that the learner was not shown."""
+    latent: tuple[float, ...] | None = None
+    """Where the chosen candidate lies in latent space, if candidates were ranked."""
+    utility: float | None = None
+
+
+class Record(_Plain):
+    """One round in plain values: one line of `records.jsonl`. Measures are those of `distpaml.evaluate`."""
+
+    round: int
+    """0 is the model of the initial tasks, before any choice."""
+    tasks: int
+    """Tasks that the model was fitted to, those this round added included."""
+    added: tuple[Added, ...]
+    candidates: Counted | None
+    """If candidates were ranked."""
+    rmse: float
+    nll: float
+    rmse_paper: float
+    nll_paper: float
+    rmse_median: float
+    nll_median: float
+    rmse_paper_median: float
+    nll_paper_median: float
+    shots: Mapping[int, Mapping[str, float]]
+    """Few-shot scores, in the same names, by the number of observed transitions."""
+    terms: Mapping[str, float]
+    """The model's bound and its terms."""
+    seconds: Mapping[str, float]
+    """Of each stage; all else is the same whenever the experiment is run again."""
+
+    def result(self) -> dict[str, Any]:
+        """All but the times: what two runs of one config agree on."""
+        return self.model_dump(exclude={"seconds"})
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """All that the next round needs."""
+
+    data: Dataset
+    model: MetaModel
+    finished: int
+    """Rounds that are done, the round of the initial tasks included."""
+
+
+@dataclass(frozen=True, eq=False)
+class Round:
+    """Everything of one finished round."""
+
+    record: Record
+    tasks: Tasks
+    data: Dataset
+    """Of the tasks that this round added."""
+    model: MetaModel
+    evaluation: Evaluation
+
+    @classmethod
+    def of(
+        cls,
+        number: int,
+        selection: Selection,
+        tasks: Tasks,
+        data: Dataset,
+        model: MetaModel,
+        evaluation: Evaluation,
+        seconds: Mapping[str, float],
+    ) -> "Round":
+        rows = zip(tasks.descriptors, tasks.parameters, strict=True)
+        added = [
+            Added(
+                descriptor=tuple(descriptor.tolist()),
+                task=tuple(task.tolist()),
+                latent=None if selection.latents is None else tuple(selection.latents[i].tolist()),
+                utility=None if selection.utilities is None else float(selection.utilities[i]),
+            )
+            for i, (descriptor, task) in enumerate(rows)
+        ]
+        record = Record(
+            round=number,
+            tasks=len(model.embeddings),
+            added=tuple(added),
+            candidates=selection.counted,
+            shots={shot: scores.summary() for shot, scores in evaluation.shots.items()},
+            terms=dict(model.terms),
+            seconds=dict(seconds),
+            **evaluation.scores.summary(),
+        )
+        return cls(record, tasks, data, model, evaluation)
+
+
+class Stopwatch:
+    """Seconds of each stage of a round; `watch` hears when one begins."""
+
+    def __init__(self, watch: Callable[[str], None]) -> None:
+        self.watch = watch
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def __call__(self, stage: str) -> Iterator[None]:
+        self.watch(stage)
+        begin = perf_counter()
+        yield
+        self.seconds[stage] = round(perf_counter() - begin, 4)

@@ -1,0 +1,97 @@
+"""Run one experiment: `python -m distpaml.run --config cartpole seed=3 --out runs/first`.
+
+Stopped at any moment and started again with the same command, it goes on from the last finished round.
+"""
+
+import sys
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
+from rich.table import Table
+
+from distpaml.config import Experiment, load, shipped
+from distpaml.domains import SimulationError
+from distpaml.errors import UserError
+
+if TYPE_CHECKING:
+    from distpaml.rounds import Record
+
+MEASURES = ("rmse", "nll", "rmse_paper", "nll_paper")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = ArgumentParser(prog="python -m distpaml.run", description="Run one experiment, or go on with it.")
+    parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="such as seed=3 or model.inducing=100")
+    parser.add_argument("--config", metavar="FILE|NAME", help=f"a YAML file or one of {', '.join(shipped())}")
+    parser.add_argument("--out", metavar="DIR", help="the run's directory; runs/NAME-METHOD-SEED unless given")
+    parser.add_argument("--quick", action="store_true", help="shrink the experiment to about a minute")
+    options = parser.parse_intermixed_args(arguments)
+    console = Console(highlight=False)
+    try:
+        config = load(options.config, options.overrides, options.quick)
+        path = Path(options.out or config.out or _directory(config, options.quick))
+        return _run(config, path, console)
+    except (UserError, SimulationError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("Stopped; the same command goes on from the last finished round.", file=sys.stderr)
+        return 130
+
+
+def _directory(config: Experiment, quick: bool) -> str:
+    return f"runs/{config.name}-{config.method}-{config.seed}{'-quick' if quick else ''}"
+
+
+def _run(config: Experiment, path: Path, console: Console) -> int:
+    from distpaml.local import run_here  # loads torch, which a misspelt key need not wait for
+
+    with _Display(config, console) as display:
+        records = run_here(config, path, display.stage, display.finished)
+    console.print(_table(records))
+    console.print(f"Records: {path}", soft_wrap=True)
+    return 0
+
+
+class _Display:
+    """One line per finished round; on a terminal also a bar with the round and stage at work."""
+
+    def __init__(self, config: Experiment, console: Console) -> None:
+        self.console = console
+        columns = "{task.description}", BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+        self.bar = Progress(*columns, console=console, disable=not console.is_terminal, transient=True)
+        self.rounds = 0 if config.method == "oracle" else config.rounds
+        self.task = self.bar.add_task("start", total=self.rounds + 1)
+
+    def __enter__(self) -> "_Display":
+        self.bar.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.bar.stop()
+
+    def stage(self, round: int, stage: str) -> None:
+        self.bar.update(self.task, completed=round, description=f"round {round}: {stage}")
+
+    def finished(self, record: "Record") -> None:
+        measures = "  ".join(f"{name} {getattr(record, name):.4f}" for name in MEASURES)
+        seconds = sum(record.seconds.values())
+        line = f"round {record.round}/{self.rounds}  tasks {record.tasks}  {measures}  {seconds:.1f} s"
+        self.console.print(line, soft_wrap=True)
+
+
+def _table(records: "list[Record]") -> Table:
+    """Both measures of every round; the mean over the test tasks, and what the round added."""
+    table = Table("round", "tasks", *MEASURES, "chosen")
+    for record in records:
+        measures = (f"{getattr(record, name):.4f}" for name in MEASURES)
+        chosen = "; ".join(", ".join(f"{value:.3g}" for value in added.descriptor) for added in record.added)
+        table.add_row(str(record.round), str(record.tasks), *measures, chosen if record.round else "")
+    return table
+
+
+if __name__ == "__main__":
+    sys.exit(main())

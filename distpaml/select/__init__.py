@@ -1,0 +1,1 @@
+"""Which task next: candidates, the utility they are ranked by, and the methods made of both."""

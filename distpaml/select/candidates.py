@@ -1,0 +1,80 @@
+"""Tasks that might be chosen next, as descriptors with the latents they would have.
+
+`latent_grid`     the paper's: a grid in latent space around the embeddings, decoded; kept if the descriptor is valid
+`descriptor_set`  the other way round: descriptors that exist, mapped to latents, so that all are real tasks
+"""
+
+from dataclasses import dataclass, replace
+from math import ceil, log2
+
+import numpy as np
+from scipy.stats import qmc
+
+from distpaml.designs import grid
+from distpaml.domains.base import Array
+from distpaml.model.meta_model import MetaModel
+from distpaml.select.encoder import Encoder
+
+HALVINGS = 6
+"""How often the slack of a grid without valid candidates is halved before descriptors are clipped."""
+DECODED_AT_ONCE = 10_000
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """K candidates, how many there were before the invalid ones were dropped, and how they came about."""
+
+    descriptors: Array  # [K, E]
+    mean: Array  # [K, Q], of the latent
+    variance: Array  # [K, Q], zero where the latent is given
+    total: int
+    fallback: str | None = None
+    """What had to be done to have any, in words."""
+
+    def __len__(self) -> int:
+        return len(self.mean)
+
+    def take(self, rows: Array | slice) -> "Candidates":
+        """Some of them."""
+        return replace(self, descriptors=self.descriptors[rows], mean=self.mean[rows], variance=self.variance[rows])
+
+
+def latent_grid(
+    model: MetaModel, low: Array, high: Array, per_dimension: int, slack: float, least: int = 1
+) -> Candidates:
+    """`per_dimension` points per latent dimension over [min − slack, max + slack] of the embeddings' means.
+
+    Those whose decoded descriptor lies in the box [low, high] are kept. If fewer than `least` are left, the slack is
+    halved up to six times, so that the grid becomes finer around the embeddings; if that does not help, all points of
+    the finest grid are kept and their descriptors clipped to the box.
+    """
+    means = model.embeddings.mean.double().numpy()
+    for halving in range(HALVINGS + 1):
+        reach = slack / 2**halving
+        points = grid(means.min(axis=0) - reach, means.max(axis=0) + reach, per_dimension)
+        decoded = _decoded(model, points)
+        inside = ((decoded >= low) & (decoded <= high)).all(axis=1)
+        if inside.sum() >= least:
+            fallback = f"slack narrowed to {reach:g}" if halving else None
+            return Candidates(decoded[inside], points[inside], np.zeros_like(points[inside]), len(points), fallback)
+    clipped = np.clip(decoded, low, high)
+    return Candidates(clipped, points, np.zeros_like(points), len(points), "descriptors clipped to the box")
+
+
+def descriptor_set(model: MetaModel, low: Array, high: Array, descriptors: Array) -> Candidates:
+    """The tasks with these descriptors [K, E], with the latents that a GP over the known tasks expects for them."""
+    embedding, spread = model.embeddings.mean.double().numpy(), model.embeddings.variance.double().numpy()
+    encoder = Encoder.fit(model.descriptors.double().numpy(), embedding, spread, low, high)
+    mean, variance = encoder.encode(descriptors)
+    return Candidates(descriptors, mean, variance, len(descriptors))
+
+
+def fine_set(low: Array, high: Array, size: int, rng: np.random.Generator) -> Array:
+    """A low-discrepancy set [size, E] over the box: the first points of a scrambled Sobol sequence."""
+    points = qmc.Sobol(len(low), rng=rng).random_base2(ceil(log2(size)))[:size]
+    return np.clip(low + (high - low) * points, low, high)
+
+
+def _decoded(model: MetaModel, points: Array) -> Array:
+    blocks = range(0, len(points), DECODED_AT_ONCE)
+    return np.concatenate([model.decode(points[i : i + DECODED_AT_ONCE])[0] for i in blocks]).astype(float)

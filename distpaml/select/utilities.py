@@ -1,0 +1,187 @@
+"""What makes a candidate worth trying. A utility is a plain function
+
+    utility(mean [K, Q], variance [K, Q], known: Knowledge) -> [K]        larger is better
+
+of the latents of K candidates and of what is known so far. It looks at each candidate alone, so that candidates can
+be ranked in parts. One's own is named in a config as `selection.utility=module:function`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+
+import numpy as np
+import torch
+from scipy.special import logsumexp
+from torch import Tensor
+
+from distpaml import seeds
+from distpaml.data import Dataset
+from distpaml.domains.base import Array
+from distpaml.errors import UserError
+from distpaml.model.expectations import rbf
+from distpaml.model.meta_model import MetaModel
+from distpaml.model.posterior import Posterior
+from distpaml.plugins import load_object
+
+REFERENCES = 64
+"""Latents that stand for the task domain where a utility averages over it."""
+INPUTS = 8
+"""Inputs that stand for a trajectory where a utility imagines one."""
+TABLE = 2**20
+"""Entries of a table of candidates × tasks that are held at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class Knowledge:
+    """What is known when candidates are ranked: N observed tasks and the fitted model.
+
+    A task that was chosen but not observed yet counts as observed: it is among the N, but not in the posterior.
+    """
+
+    mean: Array  # [N, Q], of q(h) of the observed tasks
+    variance: Array  # [N, Q]
+    references: Array  # [R, Q], latents that stand for the task domain
+    inputs: Array  # [M, dx], standardised inputs that stand for a trajectory
+    posterior: Posterior
+    fitted: int  # how many of the N the posterior has seen
+
+    @classmethod
+    def of(cls, model: MetaModel, data: Dataset, domain: Array) -> "Knowledge":
+        """After `model` was fitted to `data`; `domain` [K, Q] are latents of the tasks there are."""
+        mean, variance = (tensor.double().numpy() for tensor in (model.embeddings.mean, model.embeddings.variance))
+        references = seeds.rng(0, "references").permutation(domain)[:REFERENCES]
+        inputs = model.inputs.apply(data.inputs[data.valid])
+        rows = np.linspace(0, len(inputs) - 1, INPUTS).astype(int)
+        return cls(mean, variance, references, inputs[rows], model.posterior, len(mean))
+
+    def observing(self, latent: Array) -> "Knowledge":
+        """The same after a task with this latent [Q] was chosen; it will be known as well as the others are."""
+        typical = np.median(self.variance[: self.fitted], axis=0)
+        return replace(self, mean=np.vstack([self.mean, latent]), variance=np.vstack([self.variance, typical]))
+
+
+Utility = Callable[[Array, Array, Knowledge], Array]
+
+
+def surprisal(mean: Array, variance: Array, known: Knowledge) -> Array:
+    """The paper's: −log 1/N Σ_i N(h*; n_i, diag t_i), at the candidate's mean."""
+    rows = max(1, TABLE // len(known.mean))
+    log_normalisers = 0.5 * np.log(2.0 * np.pi * known.variance).sum(axis=1)  # [N]
+
+    def block(h: Array) -> Array:
+        exponent = sum(
+            (h[:, q, None] - known.mean[:, q]) ** 2 / known.variance[:, q] for q in range(mean.shape[1])
+        )  # [rows, N]
+        return np.log(len(known.mean)) - logsumexp(-0.5 * exponent - log_normalisers, axis=1)
+
+    return np.concatenate([block(mean[i : i + rows]) for i in range(0, len(mean), rows)])
+
+
+def integrated_variance(mean: Array, variance: Array, known: Knowledge) -> Array:
+    """How much observing the candidate lowers the variance of a GP over latent space, averaged over the domain (ALC).
+
+    The GP has the model's own kernel between latents; with c the candidate, r a reference and cov, var the GP's
+    posterior given the observed tasks, u = mean_r cov(r, c)² / var(c). Uncertain latents use the expected kernel.
+    """
+    rate = known.posterior.rate_h.double()
+    h, references, tasks = (torch.as_tensor(a) * rate for a in (mean, known.references, known.mean))
+    spread, own = (torch.as_tensor(a) * rate.square() for a in (variance, known.variance))
+    factor = torch.linalg.cholesky(_expected(tasks, own, tasks, own).fill_diagonal_(1.0 + 1e-6))  # [N, N]
+    to_candidates = _whitened(factor, _expected(tasks, own, h, spread))  # [N, K]
+    to_references = _whitened(factor, _expected(tasks, own, references, torch.zeros_like(references)))  # [N, R]
+    prior = _expected(h, spread, references, torch.zeros_like(references))  # [K, R]
+    covariance = prior - to_candidates.T @ to_references
+    remaining = (1.0 + 1e-6 - to_candidates.square().sum(0)).clamp(min=1e-9)
+    return (covariance.square().mean(1) / remaining).numpy()
+
+
+@torch.no_grad()
+def predictive_variance(mean: Array, variance: Array, known: Knowledge) -> Array:
+    """How much observing the candidate lowers the model's predictive variance, averaged over the domain.
+
+    A trajectory is imagined at M inputs with the candidate's latent, C = {(x_m, h*)}. Under the model's posterior of
+    output d, at the points R = {(x_m, h_r)} of the domain:
+
+        u = mean_d mean_R diag( cov_d(R, C) (cov_d(C, C) + σ_d² I)⁻¹ cov_d(C, R) )        in standardised units
+    """
+    field = _Field(known)
+    candidates, references = field.features(mean), field.features(known.references)
+    pending = field.features(known.mean[known.fitted :])
+    reduction = torch.zeros(len(mean), dtype=torch.float64)
+    for output in range(len(known.posterior.noise)):
+        reduction += field.reduction(output, candidates, references, pending)
+    return (reduction / len(known.posterior.noise)).numpy()
+
+
+class _Field:
+    """The model's posterior over functions at M inputs and any latents, as covariances."""
+
+    def __init__(self, known: Knowledge) -> None:
+        self.posterior = known.posterior
+        self.x = torch.as_tensor(known.inputs).to(self.posterior.zx) * self.posterior.rate_x
+        self.kx_own = rbf(self.x, self.x)  # [M, M]
+        self.kx = rbf(self.x, self.posterior.zx)  # [M, L]
+
+    def features(self, latents: Array) -> tuple[Tensor, Tensor]:
+        """Scaled latents [K, Q] and whitened features [L, K M] of the points at these latents."""
+        h = torch.as_tensor(latents).to(self.posterior.zh) * self.posterior.rate_h
+        points = (rbf(h, self.posterior.zh)[:, None] * self.kx).flatten(0, 1)  # [K M, L]
+        return h, _whitened(self.posterior.chol, points.T)
+
+    def reduction(self, d: int, candidates: tuple, references: tuple, pending: tuple) -> Tensor:
+        """Mean reduction of the variance at the references for each candidate [K]."""
+        inputs, noise = len(self.x), self.posterior.noise[d]
+        known = [(h, phi, _whitened(self.posterior.root[d], phi)) for h, phi in (candidates, references, pending)]
+        c, r, p = known
+        cross = self._covariance(c, r)  # [K M, R M]
+        own = self._blocks(c)  # [K, M, M]
+        if len(p[0]):
+            identity = torch.eye(len(p[0]) * inputs, dtype=cross.dtype)
+            factor = torch.linalg.cholesky(self._covariance(p, p) + noise * identity)
+            to_c, to_r = (_whitened(factor, self._covariance(p, other)) for other in (c, r))
+            cross = cross - to_c.T @ to_r
+            pieces = to_c.unflatten(1, (-1, inputs)).permute(1, 2, 0)  # [K, M, P M]
+            own = own - pieces @ pieces.mT
+        factor = torch.linalg.cholesky(own + (noise + 1e-9) * torch.eye(inputs, dtype=own.dtype))
+        gain = _whitened(factor, cross.unflatten(0, (-1, inputs)))  # [K, M, R M]
+        return gain.square().sum(1).mean(1).double()
+
+    def _covariance(self, a: tuple[Tensor, ...], b: tuple[Tensor, ...]) -> Tensor:
+        """a (k − φ'φ + φ'Pφ) between all points at the latents of `a` and of `b`."""
+        prior = torch.einsum("kr,mn->kmrn", rbf(a[0], b[0]), self.kx_own).flatten(2).flatten(0, 1)
+        return self.posterior.amplitude * (prior - a[1].T @ b[1] + a[2].T @ b[2])
+
+    def _blocks(self, a: tuple[Tensor, ...]) -> Tensor:
+        """The covariance of the M points at each latent [K, M, M]."""
+        known, rest = (part.unflatten(1, (-1, len(self.x))).permute(1, 2, 0) for part in a[1:])  # [K, M, L]
+        return self.posterior.amplitude * (self.kx_own - known @ known.mT + rest @ rest.mT)
+
+
+def _whitened(factor: Tensor, values: Tensor) -> Tensor:
+    return torch.linalg.solve_triangular(factor, values, upper=False)
+
+
+def _expected(a: Tensor, a_variance: Tensor, b: Tensor, b_variance: Tensor) -> Tensor:
+    """E[k(h, h')] [A, B] of independent h ~ N(a, diag), h' ~ N(b, diag), in units of the length-scales."""
+    spread = 1.0 + a_variance[:, None] + b_variance  # [A, B, Q]
+    return (-0.5 * ((a[:, None] - b).square() / spread + spread.log()).sum(-1)).exp()
+
+
+UTILITIES: dict[str, Utility] = {
+    utility.__name__: utility for utility in (surprisal, integrated_variance, predictive_variance)
+}
+
+
+def get_utility(name: str) -> Utility:
+    """The utility called `name`, or the function `module:function`."""
+    if ":" in name:
+        found = load_object(name, "selection.utility")
+        if not callable(found):
+            raise UserError(f"selection.utility is {name!r}, but that is not a function.")
+        return found
+    if name not in UTILITIES:
+        near = get_close_matches(name, UTILITIES, n=1)
+        hint = f"the nearest is {near[0]}" if near else f"there are {', '.join(UTILITIES)}"
+        raise UserError(f"selection.utility is {name!r}, but there is no such utility; {hint}, or module:function.")
+    return UTILITIES[name]

@@ -1,0 +1,149 @@
+from itertools import accumulate
+
+import numpy as np
+import pytest
+from tiny import parts, play, played, tiny
+
+from distpaml import designs
+from distpaml.data import Dataset
+from distpaml.errors import UserError
+from distpaml.select.methods import METHODS, get_method
+from distpaml.select.utilities import Knowledge, surprisal
+from distpaml.world import World
+
+CHOICES = [[m, length] for m in (0.6, 1.5, 3.0, 4.5) for length in (0.6, 1.2, 1.9)]
+
+
+@pytest.mark.parametrize("experiment", ["cartpole", "cartpole_partial", "cartpole_noisy"])
+def test_methods_of_a_seed_share_initial_tasks_controls_and_test_data(experiment):
+    seen = {}
+    for method in METHODS:
+        config = tiny(f"method={method}", "seed=5", experiment=experiment)
+        simulator, world = parts(config)[0], World(config)
+        initial, test = simulator.simulate(world.initial()), simulator.simulate(world.test())
+        seen[method] = [initial.inputs, initial.targets, initial.descriptors, test.inputs, test.targets]
+    for arrays in seen.values():
+        for mine, paml in zip(arrays, seen["paml"], strict=True):
+            np.testing.assert_array_equal(mine, paml)
+    other = parts(tiny("seed=6", experiment=experiment))[0].simulate(
+        World(tiny("seed=6", experiment=experiment)).test()
+    )
+    assert not np.array_equal(other.inputs, seen["paml"][3])
+
+
+def test_initial_tasks_are_the_first_rows_of_the_design_and_lhs_goes_on_along_it():
+    config = tiny("method=lhs")
+    design = designs.design(*designs.bounds(config.domain.box), 5, config.seed)
+    chosen = [added.descriptor for round in played("method=lhs") for added in round.record.added]
+    np.testing.assert_array_equal(chosen, design)
+
+
+def test_uni_draws_by_the_number_of_the_task():
+    low, high = designs.bounds(tiny().domain.box)
+    for round in played("method=uni")[1:]:
+        expected = designs.uniform_choice(low, high, 0, round.record.tasks - 1)
+        np.testing.assert_array_equal(round.record.added[0].descriptor, expected)
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        ("method=paml",),
+        ("method=paml-set",),
+        ("method=uni",),
+        ("method=lhs",),
+        ("method=paml-set", "selection.batch=2", "selection.utility=predictive_variance"),
+    ],
+    ids=" ".join,
+)
+def test_choices_can_be_made_again_from_what_a_round_leaves(overrides):
+    rounds = played(*overrides)
+    config = tiny(*overrides)
+    method, scorer = get_method(World(config)), parts(config)[2]
+    so_far = accumulate((round.data for round in rounds), Dataset.append)
+    for before, data, after in zip(rounds, so_far, rounds[1:], strict=False):
+        again = method.choose(before.model, data, scorer.best)
+        assert again.descriptors.tolist() == [list(added.descriptor) for added in after.record.added]
+        if again.latents is not None:
+            assert again.latents.tolist() == [list(added.latent) for added in after.record.added]
+            assert again.utilities.tolist() == [added.utility for added in after.record.added]
+
+
+def test_paml_set_takes_the_most_surprising_descriptor():
+    before, after = played("method=paml-set")[:2]
+    method = get_method(World(tiny("method=paml-set")))
+    candidates = method.candidates(before.model, before.data)
+    scores = surprisal(candidates.mean, candidates.variance, Knowledge.of(before.model, before.data, candidates.mean))
+    np.testing.assert_array_equal(after.record.added[0].descriptor, candidates.descriptors[scores.argmax()])
+    assert after.record.added[0].utility == scores.max()
+    assert after.record.candidates.valid == after.record.candidates.total == 64
+
+
+def test_selection_candidates_wins_over_the_method():
+    swapped = get_method(World(tiny("method=paml", "selection.candidates=descriptor-set")))
+    before, after = played("method=paml-set")[:2]
+    selection = swapped.choose(before.model, before.data, parts(tiny())[2].best)
+    np.testing.assert_array_equal(selection.descriptors[0], after.record.added[0].descriptor)
+
+
+def test_the_second_of_a_batch_knows_of_the_first():
+    config = tiny("method=paml-set", "selection.batch=3")
+    first = play(config)[0]
+    method = get_method(World(config))
+    selection = method.choose(first.model, first.data, parts(config)[2].best)
+    candidates = method.candidates(first.model, first.data)
+    known = Knowledge.of(first.model, first.data, candidates.mean)
+    for descriptor, latent, utility in zip(selection.descriptors, selection.latents, selection.utilities, strict=True):
+        scores = surprisal(candidates.mean, candidates.variance, known)
+        np.testing.assert_array_equal(candidates.descriptors[scores.argmax()], descriptor)
+        assert utility == scores.max()
+        known = known.observing(latent)
+    alone = surprisal(candidates.mean, candidates.variance, Knowledge.of(first.model, first.data, candidates.mean))
+    best_alone = candidates.descriptors[np.argsort(-alone)[:3]]
+    assert set(map(tuple, best_alone)) != set(map(tuple, selection.descriptors))
+
+
+def test_the_oracle_is_trained_on_the_test_tasks_and_chooses_nothing():
+    (only,) = played("method=oracle")
+    config = tiny("method=oracle")
+    test = parts(config)[0].simulate(World(config).test())
+    np.testing.assert_array_equal(only.data.targets, test.targets)
+    assert (only.record.round, only.record.tasks) == (0, 4)
+    assert only.record.rmse == pytest.approx(only.record.rmse_paper)
+
+
+def test_hidden_parameters_are_drawn_anew_and_never_shown():
+    for method in ("paml", "uni"):
+        rounds = played(f"method={method}", "rounds=3", experiment="cartpole_partial")
+        masses = [added.task[0] for round in rounds for added in round.record.added]
+        assert len(set(masses)) == 6 and all(0.4 <= mass <= 3.0 for mass in masses)
+        assert all(added.descriptor == added.task[1:] for round in rounds for added in round.record.added)
+        if method == "paml":
+            first = masses
+    assert masses == first  # drawn by the number of the task, whatever the method
+
+
+@pytest.mark.parametrize("method", ["paml-set", "uni", "lhs"])
+def test_ones_own_choices_are_used_and_none_twice(method):
+    rounds = played(f"method={method}", f"selection.choices={CHOICES}", "selection.batch=4")
+    taken = [list(added.descriptor) for round in rounds for added in round.record.added]
+    assert len(taken) == 11
+    assert all(row in CHOICES for row in taken)
+    assert len({tuple(row) for row in taken}) == 11
+
+
+@pytest.mark.parametrize(
+    "overrides, sentence",
+    [
+        ([f"selection.choices={CHOICES}", "method=paml"], "a latent grid makes its own; say method=paml-set"),
+        ([f"selection.choices={CHOICES[:4]}", "method=uni"], "has 4 different descriptors, .* need 5"),
+        (
+            ["selection.choices=[[9, 1]]", "method=uni"],
+            "selection.choices cannot be used: Descriptor 0 has pole_mass = 9",
+        ),
+        (["selection.utility=surprise"], "no such utility; the nearest is surprisal"),
+    ],
+)
+def test_what_cannot_be_chosen_from_is_a_sentence(overrides, sentence):
+    with pytest.raises(UserError, match=sentence):
+        get_method(World(tiny(*overrides)))

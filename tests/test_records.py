@@ -1,0 +1,270 @@
+import json
+import multiprocessing
+import os
+import resource
+import shutil
+import signal
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+from tiny import tiny
+
+from distpaml.config import Experiment
+from distpaml.domains import SimulationError
+from distpaml.errors import UserError
+from distpaml.local import run_here
+from distpaml.model.storage import load_model
+from distpaml.records import RunDirectory, read_arrays, read_records
+
+CONFIG = tiny("method=paml-set", "evaluation.shots=[3]")
+ROUNDS = CONFIG.rounds + 1
+
+
+class StopHere(Exception):  # noqa: N818
+    pass
+
+
+def stop_after(round: int):
+    def finished(record):
+        if record.round == round:
+            raise StopHere
+
+    return finished
+
+
+def results(path: Path) -> list[dict]:
+    return [record.result() for record in read_records(path)]
+
+
+def same_run(path: Path, undisturbed: Path) -> None:
+    """Records, arrays and the last model are those of the undisturbed run, to the bit."""
+    assert results(path) == results(undisturbed)
+    for round in range(ROUNDS):
+        mine, theirs = read_arrays(path, round), read_arrays(undisturbed, round)
+        assert mine.keys() == theirs.keys()
+        assert all(mine[name].tobytes() == theirs[name].tobytes() for name in mine)
+    mine, theirs = (load_file(folder / f"round-{ROUNDS - 1:02d}/model.safetensors") for folder in (path, undisturbed))
+    assert mine.keys() == theirs.keys()
+    assert all(mine[name].tobytes() == theirs[name].tobytes() for name in mine)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("undisturbed") / "run"
+    run_here(CONFIG, path)
+    return path
+
+
+@pytest.fixture
+def copy(undisturbed, tmp_path) -> Path:
+    return Path(shutil.copytree(undisturbed, tmp_path / "run"))
+
+
+def test_a_run_leaves_its_config_records_arrays_and_newest_model(undisturbed):
+    assert Experiment.from_yaml(undisturbed / "config.yaml") == CONFIG
+    lines = [json.loads(line) for line in (undisturbed / "records.jsonl").read_text().splitlines()]
+    assert [line["round"] for line in lines] == [0, 1, 2]
+    assert all(isinstance(line[name], float) for line in lines for name in ("rmse", "nll", "rmse_paper", "nll_paper"))
+    arrays = read_arrays(undisturbed, 1)
+    assert arrays["test_rmse"].mean() == pytest.approx(lines[1]["rmse"])
+    assert np.median(arrays["shots3_nll"]) == pytest.approx(lines[1]["shots"]["3"]["nll_median"])
+    assert arrays["embedding_mean"].shape == (4, 2) and arrays["inputs"].shape == (1, 19, 6)
+    assert [path.parent.name for path in undisturbed.rglob("*.safetensors")] == ["round-02"]
+
+
+@pytest.mark.parametrize("round", range(ROUNDS))
+def test_stopped_after_any_round_it_ends_like_an_undisturbed_run(tmp_path, undisturbed, round):
+    with pytest.raises(StopHere):
+        run_here(CONFIG, tmp_path / "run", finished=stop_after(round))
+    assert len(read_records(tmp_path / "run")) == round + 1
+    run_here(CONFIG, tmp_path / "run")
+    same_run(tmp_path / "run", undisturbed)
+
+
+def _run_and_die(config: str, path: Path, at: int) -> None:
+    """Run an experiment in a process that kills itself at its `at`-th fsync, before or after it took place."""
+    import distpaml.records
+
+    calls, fsync = 0, os.fsync
+
+    def deadly(descriptor: int) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == at:
+            if at % 2:
+                fsync(descriptor)
+            os.kill(os.getpid(), signal.SIGKILL)
+        fsync(descriptor)
+
+    distpaml.records.os.fsync = deadly
+    run_here(Experiment.from_yaml(config), path)
+
+
+def _start(*arguments) -> multiprocessing.Process:
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["distpaml.local", "tiny"])
+    process = context.Process(target=_run_and_die, args=arguments)
+    process.start()
+    return process
+
+
+def test_killed_at_every_write_it_ends_like_an_undisturbed_run(tmp_path, undisturbed):
+    """Each life dies at the n-th write after the last: of the config, the arrays, the model, the folders, the line."""
+    for at in (1, 2, 1, 2, 3, 4, 5, 1, 2, 3, 4, 6, 4):
+        process = _start(CONFIG.to_yaml(), tmp_path / "run", at)
+        process.join(60)
+        assert process.exitcode == -signal.SIGKILL
+    assert len(read_records(tmp_path / "run")) == 2
+    run_here(CONFIG, tmp_path / "run")
+    same_run(tmp_path / "run", undisturbed)
+
+
+def test_killed_at_random_moments_it_ends_like_an_undisturbed_run(tmp_path, undisturbed):
+    rng = np.random.default_rng()
+    killed = 0
+    for _ in range(8):
+        process = _start(CONFIG.to_yaml(), tmp_path / "run", -1)
+        process.join(rng.uniform(0.05, 0.9))
+        process.kill()
+        process.join()
+        killed += process.exitcode != 0
+    assert killed
+    run_here(CONFIG, tmp_path / "run")
+    same_run(tmp_path / "run", undisturbed)
+
+
+def test_a_finished_run_is_not_run_again(copy, undisturbed):
+    before = (copy / "records.jsonl").stat().st_mtime_ns
+    assert [record.result() for record in run_here(CONFIG, copy)] == results(undisturbed)
+    assert (copy / "records.jsonl").stat().st_mtime_ns == before
+
+
+def test_a_second_run_in_the_same_directory_is_refused(copy):
+    with RunDirectory(copy, CONFIG), pytest.raises(UserError, match="Another run is writing into"):
+        run_here(CONFIG, copy)
+    run_here(CONFIG, copy)  # free again
+
+
+@pytest.mark.parametrize("left", ['{"round":2,"ta', '{"round":2}\n', "\0\0\0\0"])
+def test_a_torn_last_line_is_dropped_and_its_round_redone(tmp_path, undisturbed, left):
+    with pytest.raises(StopHere):
+        run_here(CONFIG, tmp_path / "run", finished=stop_after(1))
+    with open(tmp_path / "run" / "records.jsonl", "a") as file:
+        file.write(left)
+    run_here(CONFIG, tmp_path / "run")
+    same_run(tmp_path / "run", undisturbed)
+
+
+@pytest.mark.parametrize(
+    "damage, sentence",
+    [
+        (lambda lines: [lines[0], "not json", lines[2]], "damaged in line 2: Invalid JSON"),
+        (lambda lines: [lines[0], lines[0].replace("rmse", "rmze", 1), lines[2]], "damaged in line 2: Field required"),
+        (lambda lines: [lines[0], lines[0], lines[2]], "damaged in line 2: it should be round 1"),
+        (lambda lines: [lines[1], lines[2]], "damaged in line 1: it should be round 0"),
+    ],
+)
+def test_a_damaged_line_is_a_sentence(copy, damage, sentence):
+    records = copy / "records.jsonl"
+    records.write_text("".join(line + "\n" for line in damage(records.read_text().splitlines())))
+    before = records.read_bytes()
+    with pytest.raises(UserError, match=sentence):
+        run_here(CONFIG, copy)
+    assert records.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "file, contents, sentence",
+    [
+        ("round-01/arrays.npz", b"PK\x03\x04 but no archive", "round-01/arrays.npz is damaged"),
+        ("round-01/arrays.npz", None, "round-01/arrays.npz cannot be read: No such file"),
+        ("round-02/model.safetensors", b"\0" * 100, "model.safetensors is damaged"),
+        ("round-02/model.safetensors", None, "model.safetensors .*No such file"),
+        ("config.yaml", b"seed: many\n", "seed is 'many' but should be a whole number"),
+    ],
+)
+def test_a_damaged_or_missing_file_is_a_sentence(copy, file, contents, sentence):
+    (copy / file).unlink()
+    if contents is not None:
+        (copy / file).write_bytes(contents)
+    with pytest.raises(UserError, match=sentence):
+        run_here(CONFIG, copy)
+
+
+def test_pickled_arrays_are_not_read(copy):
+    np.savez(copy / "round-00" / "arrays.npz", inputs=np.array([print], dtype=object))
+    with pytest.raises(UserError, match=r"round-00/arrays.npz is damaged"):
+        run_here(CONFIG, copy)
+
+
+def test_another_config_is_refused_by_the_first_key_that_differs(copy):
+    other = tiny("method=paml-set", "evaluation.shots=[3]", "model.inducing=30", "evaluation.grid=3")
+    with pytest.raises(UserError, match=r"holds another experiment: model.inducing is 20 there and 30 here"):
+        run_here(other, copy)
+    same = tiny("method=paml-set", "evaluation.shots=[3]", "runtime.threads=2", "out=elsewhere")
+    assert len(run_here(same, copy)) == ROUNDS
+
+
+def test_a_run_that_failed_in_its_first_round_does_not_claim_the_directory(tmp_path):
+    with pytest.raises(SimulationError, match="diverged"):
+        run_here(tiny("domain.control_limit=1e6"), tmp_path / "run")
+    assert len(run_here(tiny("rounds=0"), tmp_path / "run")) == 1
+
+
+def test_a_directory_with_other_things_is_left_alone(tmp_path):
+    (tmp_path / "thesis.tex").write_text("years of work")
+    with pytest.raises(UserError, match=r"is not the directory of a run: it has thesis.tex but no config.yaml"):
+        run_here(CONFIG, tmp_path)
+
+
+@pytest.mark.parametrize("place", ["/sys/distpaml-run", "/dev/null/run"])
+def test_a_directory_that_cannot_be_written_is_a_sentence(place):
+    with pytest.raises(UserError, match=f"^{place} cannot be written: "):
+        run_here(CONFIG, Path(place))
+
+
+@pytest.mark.parametrize("which", [min, max])
+def test_a_full_disk_is_a_sentence_and_nothing_complete_is_lost(tmp_path, undisturbed, which):
+    """After the first round no file may grow beyond just less than the smaller or the larger file needs."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    sizes = [file.stat().st_size for file in (undisturbed / "round-02").iterdir()]
+    room = which(sizes) - 1
+
+    def fill(record):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (room, limits[1]))
+
+    try:
+        with pytest.raises(UserError, match="cannot be written: File too large; every finished round is kept"):
+            run_here(CONFIG, tmp_path / "run", finished=fill)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert 1 <= len(read_records(tmp_path / "run")) < ROUNDS
+    run_here(CONFIG, tmp_path / "run")
+    same_run(tmp_path / "run", undisturbed)
+
+
+def test_a_line_that_does_not_fit_leaves_the_file_as_it_was(tmp_path, undisturbed):
+    """The disk fills up in the middle of a line."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with pytest.raises(StopHere):
+        run_here(CONFIG, tmp_path / "run", finished=stop_after(0))
+    with RunDirectory(tmp_path / "run", CONFIG) as run:
+        lines = tmp_path / "run" / "records.jsonl"
+        before = lines.read_bytes()
+        try:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 10, limits[1]))
+            with pytest.raises(OSError):
+                run._append("x" * 1000 + "\n")
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        assert lines.read_bytes() == before
+    run_here(CONFIG, tmp_path / "run")
+    same_run(tmp_path / "run", undisturbed)
+
+
+def test_the_model_that_is_kept_is_the_one_that_was_evaluated(undisturbed):
+    model = load_model(undisturbed / "round-02" / "model.safetensors")
+    np.testing.assert_array_equal(model.embeddings.mean.numpy(), read_arrays(undisturbed, 2)["embedding_mean"])
+    assert dict(model.terms) == read_records(undisturbed)[2].terms
