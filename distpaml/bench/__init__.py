@@ -1,11 +1,11 @@
 """`python -m distpaml.bench`: benchmarks against what one would use instead, same data, same run.
 
-A benchmark is one module of this package with `run() -> list[Result]`, named in `BENCHES`.
+A benchmark is one module of this package with `run(options) -> Iterable[Result]`, named in `BENCHES`.
 """
 
 from dataclasses import dataclass
 
-BENCHES = ("rollout", "trial")
+BENCHES = ("rollout", "fit", "infer", "trial")
 
 
 @dataclass(frozen=True)

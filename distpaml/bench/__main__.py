@@ -15,12 +15,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m distpaml.bench", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of: {', '.join(BENCHES)}; none means all")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write one JSON object per line")
-    parser.add_argument("--experiment", default="cartpole", metavar="NAME", help="what `trial` runs")
+    parser.add_argument("--experiment", default="cartpole", metavar="NAME", help="what `infer` and `trial` run")
+    parser.add_argument("--steps", type=int, default=5000, metavar="N", help="steps of the paper's procedure in `fit`")
+    parser.add_argument("--against", choices=["gpytorch"], help="also race a plain gpytorch SVGP in `fit`")
     options = parser.parse_intermixed_args(arguments)
     try:
         if options.json:
             write(options.json, [])
-        results = run(options.names or list(BENCHES), options.experiment)
+        results = run(options.names or list(BENCHES), options)
         if options.json:
             write(options.json, results)
     except UserError as error:
@@ -29,8 +31,8 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def run(names: list[str], experiment: str) -> list[Result]:
-    """Results of the benchmarks in order, printed as they come; `trial` runs `experiment`."""
+def run(names: list[str], options: argparse.Namespace) -> list[Result]:
+    """Results of the benchmarks in order, printed as they come."""
     for name in names:
         if name not in BENCHES:
             nearest = get_close_matches(name, BENCHES, n=1)
@@ -38,8 +40,7 @@ def run(names: list[str], experiment: str) -> list[Result]:
             raise UserError(f"there is no benchmark {name!r}; {hint}Known: {', '.join(BENCHES)}.")
     results = []
     for name in names:
-        bench = import_module(f"distpaml.bench.{name}").run
-        for result in bench(experiment) if name == "trial" else bench():
+        for result in import_module(f"distpaml.bench.{name}").run(options):
             print(
                 f"{result.name}: {result.ours:.4g} {result.unit}, {result.ratio:.1f} times better than "
                 f"{result.other:.4g} {result.unit} of {result.against}",

@@ -22,7 +22,7 @@ import numpy as np
 import torch
 
 from distpaml.bench import Result
-from distpaml.bench.problem import Problem, one_thread
+from distpaml.bench.problem import Problem
 from distpaml.config.schema import FitConfig
 from distpaml.data import Dataset
 from distpaml.model.meta_model import MetaModel, fit_model, training_set
@@ -34,7 +34,7 @@ ORACLES = ("cartpole", "pendubot", "cart_double_pole")
 
 
 def run(options: Namespace) -> Iterator[Result]:
-    one_thread()
+    torch.set_num_threads(1)
     problem = Problem.make("cartpole", max(SIZES))
     for tasks in SIZES:
         yield from _race(problem, tasks, options)
@@ -136,7 +136,9 @@ def _gap(problem: Problem, tasks: int) -> Result:
         bounds.append(fit_model(data, experiment.model, fit, seed=0).terms["elbo"] / data.targets.size)
         seconds.append(perf_counter() - begin)
     print(f"gap-{tasks}: {bounds[0]:.3f} in {seconds[0]:.1f} s, {bounds[1]:.3f} in {seconds[1]:.1f} s, nats per number")
-    against = f"a fit with ten times the budget that does not stop early, {bounds[1] - bounds[0]:.3f} nats per number above"
+    against = (
+        f"a fit with ten times the budget that does not stop early, {bounds[1] - bounds[0]:.3f} nats per number above"
+    )
     return Result(f"gap-{tasks}", seconds[1] / seconds[0], seconds[0], seconds[1], "s", against)
 
 
@@ -145,8 +147,12 @@ def _oracle(name: str) -> None:
     begin = perf_counter()
     model = fit_model(problem.test, problem.experiment.model, problem.experiment.fit, seed=0)
     seconds = perf_counter() - begin
-    rmse, nll = problem.judge(model, problem.test)
-    print(f"oracle-{name}: rmse {rmse:.4f}, nll {nll:.3f} per number, {seconds:.0f} s to fit 100 tasks", flush=True)
+    scores = problem.judge(model, problem.test)
+    print(
+        f"oracle-{name}: rmse {scores['rmse']:.4f}, nll {scores['nll']:.3f} nats per number, "
+        f"{seconds:.0f} s to fit 100 tasks",
+        flush=True,
+    )
 
 
 def _costs() -> None:
@@ -180,7 +186,7 @@ def _memory() -> None:
 
 def peak(tasks: int, evaluations: int) -> None:
     """Print by how much a fit to `tasks` tasks raises the peak memory of this process."""
-    one_thread()
+    torch.set_num_threads(1)
     problem = Problem.make("cartpole", tasks)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     fit = FitConfig(evaluations=evaluations, restarts=1)

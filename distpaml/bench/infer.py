@@ -10,7 +10,7 @@ from time import perf_counter
 import torch
 
 from distpaml.bench import Result
-from distpaml.bench.problem import Problem, one_thread
+from distpaml.bench.problem import Problem
 from distpaml.model.expectations import rbf
 from distpaml.model.meta_model import MetaModel, fit_model
 from distpaml.model.posterior import Latents
@@ -19,7 +19,7 @@ TASKS, STEPS, TIMED = 10, 100, 3
 
 
 def run(options: Namespace) -> list[Result]:
-    one_thread()
+    torch.set_num_threads(1)
     problem = Problem.make(options.experiment, TASKS)
     experiment = problem.experiment
     model = fit_model(problem.training, experiment.model, experiment.fit, seed=0)

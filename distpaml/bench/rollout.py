@@ -12,6 +12,7 @@ same trajectories to the last bit. Three lines, because what one counts decides 
 """
 
 import os
+from argparse import Namespace
 from collections.abc import Callable, Iterable
 from statistics import median
 from time import perf_counter
@@ -30,7 +31,7 @@ TASKS = 60
 REPEATS = 5
 
 
-def run() -> list[Result]:
+def run(options: Namespace) -> list[Result]:
     os.environ.setdefault("MUJOCO_GL", "disable")  # dm_control would look for a display
     domain = CartPole()
     low, high = np.array(list(domain.box.values())).T

@@ -10,6 +10,7 @@ and evaluations go with the number of test tasks. For systems other than the car
     trial-evaluate   evaluation alone
 """
 
+from argparse import Namespace
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,8 +27,8 @@ STEP_TASKS, STEP_SECONDS = (3, 10, 18), (0.057, 0.134, 0.219)
 EVALUATION_SECONDS, EVALUATION_TASKS = 290.0, 100
 
 
-def run(experiment: str = "cartpole", overrides: Sequence[str] = ()) -> list[Result]:
-    config = load(experiment, ["runtime.threads=1", *overrides])
+def run(options: Namespace, overrides: Sequence[str] = ()) -> list[Result]:
+    config = load(options.experiment, ["runtime.threads=1", *overrides])
     with TemporaryDirectory() as folder:
         records = run_here(config, Path(folder) / "run", finished=_show)
     ours = Counter[str]()

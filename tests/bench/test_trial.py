@@ -1,3 +1,5 @@
+from argparse import Namespace
+
 import pytest
 from tiny import SIZE
 
@@ -6,7 +8,7 @@ from distpaml.config import load
 
 
 def test_a_trial_is_compared_stage_by_stage(capsys):
-    results = {result.name: result for result in trial.run("cartpole", SIZE)}
+    results = {result.name: result for result in trial.run(Namespace(experiment="cartpole"), SIZE)}
     assert results.keys() == {"trial", "trial-fit", "trial-evaluate"}
     for result in results.values():
         assert result.ratio == pytest.approx(result.other / result.ours)
