@@ -46,9 +46,10 @@ def test_a_batch_is_each_of_its_members():
 
 
 @pytest.mark.parametrize("t", [1e-12, 1e-8, 1e-3, 1.0, 100.0])
-def test_the_excess_keeps_its_digits(t):
-    """Relative to log E2 - log e1 - log e1' in 60 digits."""
-    n, z = 0.3, [1.7, -0.4]
+@pytest.mark.parametrize("z", [(1.7, -0.4), (0.3, 0.3)])
+def test_the_excess_keeps_its_digits(t, z):
+    """Relative to log E2 - log e1 - log e1' in 60 digits; on the mean it is of order t^2."""
+    n = 0.3
     with localcontext(prec=60):
         tt, nn, a, b = (Decimal(v) for v in (t, n, *z))
         e1 = [-(1 + tt).ln() / 2 - (v - nn) ** 2 / (2 * (1 + tt)) for v in (a, b)]

@@ -49,6 +49,20 @@ def test_where_the_objective_fails_it_ends_at_the_best_point():
     assert p.item() > 1.5
 
 
+def test_when_nothing_works_any_more_it_goes_back_to_the_best_point():
+    p, seen = parameter(-1.2, 1.0), []
+
+    def objective():
+        seen.append(p.detach().clone())
+        if len(seen) > 12:
+            raise FitError("broken")
+        return rosenbrock(p)
+
+    values = maximise(objective, [(p, FREE)], 60, 1e-9)
+    assert values[-1] == float("-inf")
+    assert rosenbrock(p).item() == max(values)
+
+
 def test_values_that_are_not_numbers_count_as_failures():
     p = parameter(0.5)
 
@@ -56,6 +70,7 @@ def test_values_that_are_not_numbers_count_as_failures():
         return quadratic(p, [3.0], [1.0]) + 0.0 * (1.0 - p.sum()).log()
 
     values = maximise(objective, [(p, FREE)], 40, 1e-9)
+    assert float("-inf") in values and not any(value != value for value in values)
     assert p.item() < 1.0 and objective().isfinite()
     assert objective().item() == max(values)
 
