@@ -209,13 +209,14 @@ def test_a_step_that_fails_ends_the_fit_at_the_best_state(problem, monkeypatch, 
     assert explicit_bound(fit.gp, data, q).total.item() == pytest.approx(max(fit.values), rel=1e-12)
 
 
-@pytest.mark.parametrize("part", ["x", "y", "descriptors"])
+@pytest.mark.parametrize("part", ["x", "y"])
 def test_data_that_are_not_numbers(problem, part):
     _, data = problem
     getattr(data, part)[0, 0] = torch.nan
     broken = TrainingSet.make(data.x, data.y, data.counts, data.descriptors, data.base)
-    with pytest.raises(UserError, match=r"not finite.*\.$"):
-        fit_stochastic(*prepared(broken, batch_tasks=1, steps=3))
+    for seed in range(5):  # the broken task is in some batches and not in others
+        with pytest.raises(UserError, match=r"not finite.*\.$"):
+            fit_stochastic(*prepared(broken, batch_tasks=1, steps=1)[:-1], seed)
 
 
 def test_a_gpu_that_is_not_there(problem, monkeypatch):
