@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from conftest import TASKS, cart_poles
+from cart_pole_data import TASKS, cart_poles
 
 from distpaml.config.schema import FitConfig, ModelConfig
 from distpaml.data import Dataset
