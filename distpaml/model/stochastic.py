@@ -135,7 +135,8 @@ def fit_stochastic(
     except FitError:
         if kept is None:
             raise
-    assert kept is not None
+    if kept is None:
+        raise FitError("The bound is not finite; check the data for NaN.")
     gp.load_state_dict(kept[0])
     q.load_state_dict(kept[1])
     with torch.no_grad():
@@ -176,6 +177,8 @@ def _optimisers(gp: LatentGP, fit: FitConfig) -> tuple[nn.Module, list[torch.opt
 def _device(name: str) -> torch.device:
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
+    if name == "cuda" and not torch.cuda.is_available():
+        raise FitError("fit.device is 'cuda', but there is no GPU that torch can use; 'auto' takes one if there is.")
     return torch.device(name)
 
 

@@ -1,26 +1,19 @@
 """A small real problem: four cart-poles, 20 states each, and a model of them with 60 inducing points."""
 
-import numpy as np
 import pytest
 import torch
+from cart_pole_data import TASKS, cart_poles
 from dense import double
 
 from distpaml.config.schema import FitConfig, ModelConfig
 from distpaml.data import Dataset
-from distpaml.domains import CartPole, control_signal
 from distpaml.model.latent_gp import LatentGP, TrainingSet
 from distpaml.model.meta_model import MetaModel, fit_model
 
-TASKS = np.array([[0.6, 0.7], [1.5, 1.8], [3.0, 0.6], [4.5, 1.4]])
-"""Pole masses and lengths."""
 
-
-def cart_poles(tasks: np.ndarray, states: int) -> Dataset:
-    """Trajectories from near rest, all under the same control."""
-    domain, rng = CartPole(), np.random.default_rng(0)
-    starts = np.stack([domain.start(rng) for _ in tasks])
-    controls = np.tile(control_signal(domain.control_limit, 4, states, rng), (len(tasks), 1, 1))
-    return Dataset.from_trajectories(domain.simulate(tasks, starts, controls), controls, [1], tasks)
+@pytest.fixture(autouse=True)
+def _same_numbers_whatever_ran_before() -> None:
+    torch.manual_seed(0)
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from conftest import cart_poles
+from cart_pole_data import cart_poles
 
 from distpaml.data import Dataset
 from distpaml.model.expectations import expected_kernel, expected_kernel_product, rbf

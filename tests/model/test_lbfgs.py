@@ -1,9 +1,13 @@
 """The optimiser: bounds, failures, tolerance and budget."""
 
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
 import torch
 from torch import nn
 
+from distpaml.model import lbfgs
 from distpaml.model.collapsed import FitError
 from distpaml.model.lbfgs import maximise
 
@@ -49,6 +53,18 @@ def test_where_the_objective_fails_it_ends_at_the_best_point():
     assert p.item() > 1.5
 
 
+def test_the_result_is_the_best_point_and_not_the_last(monkeypatch):
+    def wandering(evaluate, start, **options):
+        for value in (1.0, 2.9, 7.0):
+            evaluate(np.array([value]))
+        return SimpleNamespace(status=0)
+
+    monkeypatch.setattr(lbfgs, "minimize", wandering)
+    p = parameter(0.0)
+    values = maximise(lambda: quadratic(p, [3.0], [1.0]), [(p, FREE)], 10, 0.0)
+    assert len(values) == 3 and p.item() == 2.9
+
+
 def test_values_that_are_not_numbers_count_as_failures():
     p = parameter(0.5)
 
@@ -56,6 +72,7 @@ def test_values_that_are_not_numbers_count_as_failures():
         return quadratic(p, [3.0], [1.0]) + 0.0 * (1.0 - p.sum()).log()
 
     values = maximise(objective, [(p, FREE)], 40, 1e-9)
+    assert float("-inf") in values and not any(value != value for value in values)
     assert p.item() < 1.0 and objective().isfinite()
     assert objective().item() == max(values)
 

@@ -1,15 +1,18 @@
 """The model as the program sees it: raw units, warm starts, and no dependence on the order of tasks."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
-from conftest import TASKS, cart_poles
+from cart_pole_data import TASKS, cart_poles
 
 from distpaml.config.schema import FitConfig, ModelConfig
 from distpaml.data import Dataset
+from distpaml.errors import UserError
 from distpaml.model.fit import fit_collapsed
 from distpaml.model.latent_gp import LatentGP, TrainingSet
-from distpaml.model.meta_model import fit_model
+from distpaml.model.meta_model import _warm_start, fit_model
 
 
 def test_terms_sum_to_the_bound(fitted):
@@ -27,13 +30,18 @@ def test_predictions_are_in_raw_units(fitted, cartpole_data):
     assert 0.1 < scores.mean() < 2.0
 
 
-def test_units_of_the_data_do_not_matter(cartpole_data, small_config, fitted):
+def test_units_of_the_data_do_not_matter(cartpole_data, small_config):
     scaled = Dataset(
         cartpole_data.inputs * 1e3, cartpole_data.targets * 1e-3, cartpole_data.counts, cartpole_data.descriptors
     )
     other = fit_model(scaled, small_config, FitConfig(evaluations=5, restarts=1), seed=0)
     same = fit_model(cartpole_data, small_config, FitConfig(evaluations=5, restarts=1), seed=0)
     assert other.terms["elbo"] == pytest.approx(same.terms["elbo"], rel=1e-6)
+    (mean, variance), (other_mean, other_variance) = (
+        model.predict(data.inputs, model.embeddings) for model, data in ((same, cartpole_data), (other, scaled))
+    )
+    assert other_mean * 1e3 == pytest.approx(mean, rel=1e-3, abs=1e-3)
+    assert other_variance * 1e6 == pytest.approx(variance, rel=1e-3)
 
 
 def test_the_same_seed_gives_the_same_model(cartpole_data, small_config):
@@ -59,6 +67,19 @@ def test_a_warm_start_is_at_once_as_good_as_the_last_model(cartpole_data, small_
     cold = fit_model(cartpole_data, small_config, FitConfig(evaluations=10, restarts=1), seed=0)
     assert again.terms["elbo"] > cold.terms["elbo"]
     assert again.terms["elbo"] > fitted.terms["elbo"] - 10.0
+
+
+def test_a_warm_start_keeps_length_scales_and_noise_in_raw_units(cartpole_data, small_config, fitted):
+    """The new task is longer and faster, so the units change."""
+    more = cartpole_data.append(cart_poles(np.array([[0.5, 0.5]]), 60))
+    model = fit_model(more, small_config, FitConfig(evaluations=1, restarts=1), seed=0, last=fitted)
+    start = _warm_start(fitted, more, model.inputs, model.targets, model.descriptors, None)
+    scales = [m.inputs.scale for m in (fitted, model)]
+    assert np.abs(np.log(scales[0] / scales[1])).max() > 0.1
+    before, after = (gp.kernel.base_kernel.lengthscale.detach().numpy()[0, :6] for gp in (fitted.gp, start))
+    assert after * scales[1] == pytest.approx(before * scales[0])
+    noise = [gp.noise.detach().numpy() * m.targets.scale**2 for gp, m in ((fitted.gp, fitted), (start, model))]
+    assert noise[1] == pytest.approx(noise[0])
 
 
 def test_a_new_task_joins_the_old_ones(cartpole_data, small_config, fitted):
@@ -121,3 +142,11 @@ def test_one_task_is_enough(small_config):
     assert len(model.gp.zx) == 11, "never more inducing points than there are transitions"
     mean, _ = model.predict(data.inputs, model.embeddings)
     assert np.isfinite(mean).all()
+
+
+@pytest.mark.parametrize("part", ["inputs", "targets"])
+def test_data_that_are_not_numbers(cartpole_data, small_config, part):
+    broken = getattr(cartpole_data, part).copy()
+    broken[1, 2, 3] = np.nan
+    with pytest.raises((UserError, ValueError), match="not finite"):
+        fit_model(replace(cartpole_data, **{part: broken}), small_config, FitConfig(), seed=0)
