@@ -47,7 +47,6 @@ def fit_collapsed(
         first = max(settled, key=lambda fit: max(fit.values)).gp
         values = [value for fit in settled for value in fit.values]
     place(first, data, inducing)
-    settle_variances(first, data)
     values += _optimise(first, data, list(dict(first.named_parameters())), budget, tolerance)
     settle_variances(first, data)
     return Fit(first, values)
@@ -68,10 +67,13 @@ def settle_variances(gp: LatentGP, data: TrainingSet) -> None:
 
     Gradients in log t are a thousandth of those in the kernel, so L-BFGS alone would hardly move them.
     """
-    (gradient,) = torch.autograd.grad(gp.terms(data).data, gp.log_variance)
+    terms, before = gp.terms(data), gp.log_variance.detach().clone()
+    (gradient,) = torch.autograd.grad(terms.data, gp.log_variance)
     with torch.no_grad():
         curvature = (-2.0 * gradient / gp.variance).clamp(min=0.0)
         gp.log_variance.copy_(-torch.log1p(curvature))
+        if gp.terms(data).total < terms.total:
+            gp.log_variance.copy_(before)
 
 
 def _embeddings(data: TrainingSet, restarts: int, seed: int) -> list[Tensor]:

@@ -1,13 +1,16 @@
 """The latents of new tasks, all at once, with the model fixed.
 
-For every task, q(h) = N(n, diag t) maximises the evidence lower bound of its own data,
+For every task, q(h) = N(n, diag t) is to maximise the evidence lower bound of its own data. With m and var those of
+the posterior at a known h, let
 
-    -1/2 sum_d [ |y_d - m_d(n)|^2 + sum_q t_q |dm_d/dn_q|^2 + sum_points var_d(n) ] / sigma_d^2  -  KL(q(h) || N(0, I)),
+    g(h) = -1/2 sum_d [ |y_d - m_d(h)|^2 + sum_points var_d(h) ] / sigma_d^2
 
-to first order in t / length-scale^2, which is small even for the prior. m and var are the posterior's at h = n.
-Given n, the best t is closed-form, 1 / (1 + sum_d |dm_d/dn_q|^2 / sigma_d^2). In n this is a least-squares problem
-with few unknowns: damped Newton steps, batched over tasks, whose Hessians begin as Gauss-Newton's and learn by BFGS;
-from the best point of a coarse set (local optima are real) that has the training embeddings in it.
+so that the bound is E_q[g(h)] - KL(q(h) || N(0, I)). To first order in t, which is tiny beside the squared
+length-scales, it is stationary where n maximises g(n) - |n|^2 / 2 and t_q = 1 / (1 - d^2 g / dh_q^2).
+
+In n this is a least-squares problem with few unknowns: damped Newton steps, batched over tasks, whose Hessians begin
+as Gauss-Newton's and learn by BFGS; from the best point of a coarse set (local optima are real) that has the training
+embeddings in it.
 """
 
 from dataclasses import dataclass
@@ -25,19 +28,17 @@ BLOCK = 10
 
 @dataclass
 class _Step:
-    """The objective at n [B, Q], its gradient, and Gauss-Newton curvatures of its terms."""
+    """The objective at n [B, Q], its gradient and its Gauss-Newton curvature."""
 
     value: Tensor  # [B]
     gradient: Tensor  # [B, Q]
     curvature: Tensor  # [B, Q, Q]
-    spread: Tensor  # [B, Q, Q], Gauss-Newton curvature of the variance's term
 
     def update(self, tasks: Tensor, other: "_Step", rows: Tensor) -> None:
         """Take over `rows` of another for `tasks`."""
         self.value[tasks] = other.value[rows]
         self.gradient[tasks] = other.gradient[rows]
         self.curvature[tasks] = other.curvature[rows]
-        self.spread[tasks] = other.spread[rows]
 
 
 @torch.no_grad()
@@ -60,7 +61,7 @@ def _infer_block(posterior: Posterior, x: Tensor, y: Tensor, counts: list[int], 
     kx = rbf(x * posterior.rate_x, posterior.zx) * valid.unsqueeze(-1)  # [B, T, L]
     n = _best_start(posterior, kx, y, starts)
     here = _evaluate(posterior, kx, y, valid, n)
-    hessian = here.curvature + here.spread + torch.eye(n.shape[-1], dtype=n.dtype, device=n.device)
+    hessian = here.curvature
     damping = torch.full_like(here.value, 1e-3)
     active = torch.arange(len(n), device=n.device)
     for _ in range(steps):
@@ -78,7 +79,7 @@ def _infer_block(posterior: Posterior, x: Tensor, y: Tensor, counts: list[int], 
         active = active[promised > 1e-3 + 1e-7 * here.value[active].abs()]
         if not len(active):
             break
-    return Latents(n, 1.0 / (1.0 + here.curvature.diagonal(dim1=-2, dim2=-1)))
+    return Latents(n, 1.0 / (1.0 - _second_derivatives(posterior, kx, y, n).clamp(max=0.0)))
 
 
 def _bfgs(hessian: Tensor, move: Tensor, change: Tensor) -> Tensor:
@@ -99,30 +100,32 @@ def _best_start(posterior: Posterior, kx: Tensor, y: Tensor, starts: Tensor) -> 
     return starts[(loss + starts.square().sum(-1)).argmin(1)]
 
 
-def _evaluate(posterior: Posterior, kx: Tensor, y: Tensor, valid: Tensor, n: Tensor) -> _Step:
+def _features(posterior: Posterior, n: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """kappa = k_h(n, z) [B, L], dkappa/dn_q and d^2 kappa/dn_q^2 [B, Q, L]."""
     scaled = n * posterior.rate_h
-    kappa = rbf(scaled, posterior.zh)  # [B, L]
-    slope = (
-        kappa.unsqueeze(1) * (posterior.zh - scaled.unsqueeze(1)).mT * posterior.rate_h[:, None]
-    )  # dkappa/dn [B, Q, L]
-    features = torch.cat([kappa.unsqueeze(1), slope], 1)  # [B, 1 + Q, L]
-    weights = (features.unsqueeze(-1) * posterior.alpha).permute(0, 2, 1, 3).flatten(2)  # [B, L, (1 + Q) D]
-    outputs = (kx @ weights).unflatten(-1, (features.shape[1], -1)) / posterior.noise.sqrt()
-    residual = y / posterior.noise.sqrt() - outputs[:, :, 0]  # [B, T, D]
-    jacobian = outputs[:, :, 1:]  # [B, T, Q, D]
-    curvature = torch.einsum("btqd,btrd->bqr", jacobian, jacobian)
-    value = -0.5 * (residual.square().sum((1, 2)) + n.square().sum(-1))
-    gradient = torch.einsum("btqd,btd->bq", jacobian, residual)
+    kappa = rbf(scaled, posterior.zh)
+    towards = (posterior.zh - scaled.unsqueeze(1)).mT * posterior.rate_h[:, None]  # [B, Q, L]
+    slope = kappa.unsqueeze(1) * towards
+    return kappa, slope, slope * towards - kappa.unsqueeze(1) * posterior.rate_h.square()[:, None]
 
+
+def _outputs(posterior: Posterior, kx: Tensor, features: Tensor) -> Tensor:
+    """Means in units of the noise [B, T, F, D] at features [B, F, L], of which the means are linear functions."""
+    weights = (features.unsqueeze(-1) * posterior.alpha).permute(0, 2, 1, 3).flatten(2)  # [B, L, F D]
+    return (kx @ weights).unflatten(-1, (features.shape[1], -1)) / posterior.noise.sqrt()
+
+
+def _evaluate(posterior: Posterior, kx: Tensor, y: Tensor, valid: Tensor, n: Tensor) -> _Step:
+    kappa, slope, _ = _features(posterior, n)
+    outputs = _outputs(posterior, kx, torch.cat([kappa.unsqueeze(1), slope], 1))
+    residual, jacobian = y / posterior.noise.sqrt() - outputs[:, :, 0], outputs[:, :, 1:]  # [B, T, D], [B, T, Q, D]
     spread, spread_slope = _scaled_variance(posterior, kx, valid, kappa, slope)
-    deviation = spread_slope / (2.0 * spread.sqrt().unsqueeze(-1))  # Jacobian of sqrt(spread)
-    # the closed-form t has its share of the bound too: -sum_q log(1 + curvature_qq) / 2
-    share = torch.log1p(curvature.diagonal(dim1=-2, dim2=-1)).sum(-1)
+    deviation = spread_slope / (2.0 * spread.sqrt().unsqueeze(-1))  # Jacobian of sqrt(spread) [B, T, Q]
+    curvature = torch.einsum("btqd,btrd->bqr", jacobian, jacobian) + deviation.mT @ deviation
     return _Step(
-        value - 0.5 * (spread.sum(1) + share),
-        gradient - 0.5 * spread_slope.sum(1) - n,
-        curvature,
-        torch.einsum("btq,btr->bqr", deviation, deviation),
+        -0.5 * (residual.square().sum((1, 2)) + spread.sum(1) + n.square().sum(-1)),
+        torch.einsum("btqd,btd->bq", jacobian, residual) - 0.5 * spread_slope.sum(1) - n,
+        curvature + torch.eye(n.shape[-1], dtype=n.dtype, device=n.device),
     )
 
 
@@ -130,10 +133,32 @@ def _scaled_variance(
     posterior: Posterior, kx: Tensor, valid: Tensor, kappa: Tensor, slope: Tensor
 ) -> tuple[Tensor, Tensor]:
     """sum_d var_d / sigma_d^2 of every point [B, T], and its gradient in n [B, T, Q]."""
-    features = (kx * kappa.unsqueeze(1)).flatten(0, 1).T  # [L, B T]
-    phi = torch.linalg.solve_triangular(posterior.chol, features, upper=False)
-    known = posterior.information @ phi
-    back = torch.linalg.solve_triangular(posterior.chol.T, known, upper=True).T.unflatten(0, kx.shape[:2])  # [B, T, L]
+    phi, known, back = _whitened(posterior, kx, kappa)
     prior = valid * (posterior.amplitude / posterior.noise).sum()
-    spread = prior - (known * phi).sum(0).unflatten(0, kx.shape[:2])
-    return spread.clamp(min=1e-12), -2.0 * (back * kx) @ slope.mT
+    return (prior - (known * phi).sum(-2)).clamp(min=1e-12), -2.0 * (back * kx) @ slope.mT
+
+
+def _whitened(posterior: Posterior, kx: Tensor, features: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """phi = C^-1 (k_x * features), I phi [B, L, T] and C^-T I phi [B, T, L], I the posterior's information."""
+    tasks, points, _ = kx.shape
+    psi = (kx * features.unsqueeze(1)).flatten(0, 1).T  # [L, B T]
+    phi = torch.linalg.solve_triangular(posterior.chol, psi, upper=False)
+    known = posterior.information @ phi
+    back = torch.linalg.solve_triangular(posterior.chol.T, known, upper=True)
+    phi, known = (part.unflatten(1, (tasks, points)).movedim(1, 0) for part in (phi, known))
+    return phi, known, back.T.unflatten(0, (tasks, points))
+
+
+def _second_derivatives(posterior: Posterior, kx: Tensor, y: Tensor, n: Tensor) -> Tensor:
+    """d^2 g / dh_q^2 at n [B, Q]."""
+    kappa, slope, bend = _features(posterior, n)
+    outputs = _outputs(posterior, kx, torch.cat([kappa.unsqueeze(1), slope, bend], 1))
+    mean, jacobian, bent = outputs[:, :, 0], *outputs[:, :, 1:].chunk(2, dim=2)
+    residual = y / posterior.noise.sqrt() - mean
+    from_mean = (residual.unsqueeze(2) * bent - jacobian.square()).sum((1, 3))
+    _, _, back = _whitened(posterior, kx, kappa)
+    from_variance = ((back * kx) @ bend.mT).sum(1)  # [B, Q]
+    for q in range(n.shape[-1]):
+        phi, known, _ = _whitened(posterior, kx, slope[:, q])
+        from_variance[:, q] += (known * phi).sum((1, 2))
+    return from_mean + from_variance

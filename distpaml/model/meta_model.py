@@ -10,6 +10,7 @@ from torch import Tensor
 from distpaml.config.schema import FitConfig, ModelConfig
 from distpaml.data import Dataset, Standardiser
 from distpaml.domains.base import Array
+from distpaml.model.collapsed import FitError
 from distpaml.model.fit import fit_collapsed
 from distpaml.model.inference import infer
 from distpaml.model.latent_gp import LatentGP, Terms, TrainingSet
@@ -94,6 +95,10 @@ def training_set(
     data: Dataset, model: ModelConfig, shards: int, seed: int
 ) -> tuple[TrainingSet, Standardiser, Standardiser]:
     """The data in standardised units with the decoder's base samples, and the units of inputs and targets."""
+    for part in ("inputs", "targets", "descriptors"):
+        finite = np.isfinite(getattr(data, part)).reshape(len(data), -1).all(1)
+        if not finite.all():
+            raise FitError(f"The {part} of task {int(np.argmin(finite))} are not all finite numbers.")
     inputs, targets = (Standardiser.fit(part[data.valid]) for part in (data.inputs, data.targets))
     scaled = data.standardised(inputs, targets)
     dtype = getattr(torch, model.dtype)

@@ -32,11 +32,14 @@ def save_model(model: MetaModel, path: Path) -> None:
     header = {"format": FORMAT, "version": VERSION, "terms": json.dumps(dict(model.terms))}
     contents = save({name: value.detach().cpu().contiguous() for name, value in tensors.items()}, header)
     beside = path.with_name(f".{path.name}.{os.getpid()}")
-    with open(beside, "wb") as file:
-        file.write(contents)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(beside, path)
+    try:
+        with open(beside, "wb") as file:
+            file.write(contents)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)
 
 
 def load_model(path: Path) -> MetaModel:
