@@ -22,6 +22,7 @@ def test_methods_of_a_seed_share_initial_tasks_controls_and_test_data(experiment
         simulator, world = parts(config)[0], World(config)
         initial, test = simulator.simulate(world.initial()), simulator.simulate(world.test())
         seen[method] = [initial.inputs, initial.targets, initial.descriptors, test.inputs, test.targets]
+    assert not set(map(tuple, world.initial().starts)) & set(map(tuple, world.test().starts))
     for arrays in seen.values():
         for mine, paml in zip(arrays, seen["paml"], strict=True):
             np.testing.assert_array_equal(mine, paml)
