@@ -201,7 +201,7 @@ def test_pickled_arrays_are_not_read(copy):
 
 def test_another_config_is_refused_by_the_first_key_that_differs(copy):
     other = tiny("method=paml-set", "evaluation.shots=[3]", "model.inducing=30", "evaluation.grid=3")
-    with pytest.raises(UserError, match=r"holds another experiment: model.inducing is 20 there and 30 here"):
+    with pytest.raises(UserError, match=r"holds another experiment: model.inducing is 40 there and 30 here"):
         run_here(other, copy)
     same = tiny("method=paml-set", "evaluation.shots=[3]", "runtime.threads=2", "out=elsewhere")
     assert len(run_here(same, copy)) == ROUNDS

@@ -12,8 +12,8 @@ from distpaml.world import World
 SIZE = (
     "rounds=2",
     "domain.steps=20",
-    "model.inducing=20",
-    "fit.evaluations=10",
+    "model.inducing=40",
+    "fit.evaluations=20",
     "fit.restarts=1",
     "selection.per_dimension=20",
     "selection.set_size=64",

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from distpaml.model.collapsed import FitError
 from distpaml.model.latent_gp import LatentGP, TrainingSet
 from distpaml.model.lbfgs import Box, maximise
 from distpaml.model.placement import descriptor_embedding, greedy_variance
@@ -72,7 +73,11 @@ def settle_variances(gp: LatentGP, data: TrainingSet) -> None:
     with torch.no_grad():
         curvature = (-2.0 * gradient / gp.variance).clamp(min=0.0)
         gp.log_variance.copy_(-torch.log1p(curvature))
-        if gp.terms(data).total < terms.total:
+        try:
+            better = bool(gp.terms(data).total >= terms.total)
+        except FitError:
+            better = False
+        if not better:
             gp.log_variance.copy_(before)
 
 

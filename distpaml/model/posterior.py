@@ -18,7 +18,7 @@ from torch import Tensor
 from distpaml.model.collapsed import Whitened, whiten
 from distpaml.model.expectations import expected_kernel, log_excess, rbf
 from distpaml.model.latent_gp import LatentGP, TrainingSet
-from distpaml.model.shards import Query
+from distpaml.model.shards import LARGEST, Query
 
 
 @dataclass
@@ -92,7 +92,7 @@ class Posterior:
         mean = psi1 @ self.alpha
         known = torch.linalg.solve_triangular(self.root, phi.expand(len(self.root), -1, -1), upper=False)
         variance = self.amplitude * ((1.0 - phi.square().sum(0)).clamp(min=0.0) + known.square().sum(-2)).T  # [T, D]
-        excess = torch.expm1(log_excess(n, t, self.zh))
+        excess = torch.expm1(log_excess(n, t, self.zh).clamp(max=LARGEST))
         for d in range(len(self.w)):
             table = (torch.outer(self.alpha[:, d], self.alpha[:, d]) - self.q[d]) * excess
             variance[:, d] += ((psi1 @ table) * psi1).sum(-1)

@@ -21,6 +21,9 @@ BLOCK = 16
 KEPT_BLOCKS = 4
 """Blocks of a shard whose tables are kept for the backward pass; those beyond are computed again."""
 
+LARGEST = 600.0
+"""Where delta exceeds this, e1 e1' is below exp(-900): the product vanishes, and must not become 0 times infinity."""
+
 
 class Query(NamedTuple):
     """What a shard is asked with; all in units of the length-scales."""
@@ -85,7 +88,7 @@ class Shard:
             rows *= row_e1
         phi = torch.linalg.solve_triangular(query.chol, psi1.T, upper=False)
         grams = [rows.T @ rows for rows in psi1.split(counts)]
-        deltas = [log_excess(query.mean[i], query.variance[i], query.zh).expm1_() for i in block]
+        deltas = [log_excess(query.mean[i], query.variance[i], query.zh).clamp_(max=LARGEST).expm1_() for i in block]
         return _Tables(psi1, phi, grams, deltas)
 
     def forward(self, query: Query) -> Share:

@@ -9,7 +9,7 @@ from dense import double, kernel
 from distpaml.model import shards
 from distpaml.model.collapsed import CollapsedBound, safe_cholesky
 from distpaml.model.expectations import expected_kernel_product
-from distpaml.model.shards import LocalShards, Query, Shard
+from distpaml.model.shards import Cotangent, LocalShards, Query, Shard
 
 COUNTS = [3, 1, 5, 2, 4]
 
@@ -91,3 +91,19 @@ def test_rows_beyond_the_counts_do_not_matter():
     values = [value.detach() for value in arguments()]
     clean = LocalShards(x * valid, y * valid, COUNTS)
     assert torch.equal(bound(values, LocalShards(x, y, COUNTS)), bound(values, clean))
+
+
+def test_latents_many_length_scales_apart_give_no_nan():
+    """e1 vanishes there while exp(delta) overflows; their product is nothing."""
+    x, y = torch.randn(2, 5, 1, dtype=torch.float64), torch.randn(2, 5, 1, dtype=torch.float64)
+    zh = torch.tensor([[-90.0], [0.0], [90.0]], dtype=torch.float64)
+    query = Query(
+        torch.ones(1, dtype=torch.float64), torch.zeros(3, 1, dtype=torch.float64), zh,
+        torch.eye(3, dtype=torch.float64), zh[:2], torch.tensor([[0.5], [3.0]], dtype=torch.float64),
+    )  # fmt: skip
+    shard = Shard(x, y, [5, 5])
+    share = shard.forward(query)
+    eye = torch.eye(3, dtype=torch.float64)
+    gradient = shard.backward(Cotangent(eye, eye, torch.ones(3, 1, dtype=torch.float64)))
+    assert all(torch.isfinite(part).all() for part in (*share, *gradient))
+    assert share.excess[1, 1] > 0
