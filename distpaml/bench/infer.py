@@ -48,7 +48,7 @@ def _adam_step_seconds(model: MetaModel, problem: Problem) -> float:
         psi1 = (kx * rbf(h * posterior.rate_h, posterior.zh).unsqueeze(1)).flatten(0, 1)
         phi = torch.linalg.solve_triangular(posterior.chol, psi1.T, upper=False)
         residual = y.flatten(0, 1) - psi1 @ posterior.alpha
-        spread = ((posterior.information @ phi) * phi).sum()
+        spread = ((phi.T @ posterior.back) * psi1).sum()
         divergence = 0.5 * (log_variance.exp() + mean.square() - 1.0 - log_variance).sum()
         loss = 0.5 * ((residual.square() / posterior.noise).sum() - spread) + divergence
         adam.zero_grad()

@@ -36,7 +36,7 @@ class FitConfig(Section):
     """`collapsed`: exact expectations and L-BFGS; `svgp`: the paper's Adam; `svgp-ngd`: natural gradients."""
     evaluations: Positive = 150
     """Most evaluations of the collapsed bound in the first fit, after its restarts were compared."""
-    warm_evaluations: Positive = 50
+    warm_evaluations: Positive = 40
     """Most evaluations in a later fit, which starts from the last one."""
     restarts: Positive = 3
     """Initialisations tried in the first fit; later ones start from the last."""

@@ -133,20 +133,16 @@ def _scaled_variance(
     posterior: Posterior, kx: Tensor, valid: Tensor, kappa: Tensor, slope: Tensor
 ) -> tuple[Tensor, Tensor]:
     """sum_d var_d / sigma_d^2 of every point [B, T], and its gradient in n [B, T, Q]."""
-    phi, known, back = _whitened(posterior, kx, kappa)
+    psi = kx * kappa.unsqueeze(1)
+    back = _explained(posterior, psi)
     prior = valid * (posterior.amplitude / posterior.noise).sum()
-    return (prior - (known * phi).sum(-2)).clamp(min=1e-12), -2.0 * (back * kx) @ slope.mT
+    return (prior - (psi * back).sum(-1)).clamp(min=1e-12), -2.0 * (back * kx) @ slope.mT
 
 
-def _whitened(posterior: Posterior, kx: Tensor, features: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """phi = C^-1 (k_x * features), I phi [B, L, T] and C^-T I phi [B, T, L], I the posterior's information."""
-    tasks, points, _ = kx.shape
-    psi = (kx * features.unsqueeze(1)).flatten(0, 1).T  # [L, B T]
-    phi = torch.linalg.solve_triangular(posterior.chol, psi, upper=False)
-    known = posterior.information @ phi
-    back = torch.linalg.solve_triangular(posterior.chol.T, known, upper=True)
-    phi, known = (part.unflatten(1, (tasks, points)).movedim(1, 0) for part in (phi, known))
-    return phi, known, back.T.unflatten(0, (tasks, points))
+def _explained(posterior: Posterior, psi: Tensor) -> Tensor:
+    """C^-T I C^-1 psi for features psi [B, T, L], I the posterior's information: psi' times that is explained."""
+    phi = torch.linalg.solve_triangular(posterior.chol, psi.flatten(0, 1).T, upper=False)  # [L, B T]
+    return (phi.T @ posterior.back).view_as(psi)
 
 
 def _second_derivatives(posterior: Posterior, kx: Tensor, y: Tensor, n: Tensor) -> Tensor:
@@ -156,9 +152,8 @@ def _second_derivatives(posterior: Posterior, kx: Tensor, y: Tensor, n: Tensor) 
     mean, jacobian, bent = outputs[:, :, 0], *outputs[:, :, 1:].chunk(2, dim=2)
     residual = y / posterior.noise.sqrt() - mean
     from_mean = (residual.unsqueeze(2) * bent - jacobian.square()).sum((1, 3))
-    _, _, back = _whitened(posterior, kx, kappa)
-    from_variance = ((back * kx) @ bend.mT).sum(1)  # [B, Q]
+    from_variance = ((_explained(posterior, kx * kappa.unsqueeze(1)) * kx) @ bend.mT).sum(1)  # [B, Q]
     for q in range(n.shape[-1]):
-        phi, known, _ = _whitened(posterior, kx, slope[:, q])
-        from_variance[:, q] += (known * phi).sum((1, 2))
+        psi = kx * slope[:, q, None]
+        from_variance[:, q] += (_explained(posterior, psi) * psi).sum((1, 2))
     return from_mean + from_variance

@@ -58,7 +58,8 @@ class Posterior:
         inverse = torch.cholesky_inverse(self.root)
         gap = torch.eye(len(self.zx), dtype=self.zx.dtype, device=self.zx.device) - inverse
         half = torch.linalg.solve_triangular(self.chol.T, gap, upper=True)
-        self.information = self.amplitude * torch.einsum("d,dij->ij", 1.0 / self.noise, gap)  # [L, L]
+        information = self.amplitude * torch.einsum("d,dij->ij", 1.0 / self.noise, gap)  # [L, L]
+        self.back = torch.linalg.solve_triangular(self.chol.T, information, upper=True).T.contiguous()  # I C^-1
         self.q = self.amplitude * torch.linalg.solve_triangular(self.chol.T, half.mT, upper=True)  # [D, L, L]
 
     @classmethod

@@ -77,6 +77,8 @@ def test_divergence_is_that_of_two_normals(posterior):
 def test_information_and_q_by_their_definition(posterior):
     """Q_d = K^-1 (K - S_d) K^-1 a^2 in the units of psi1, that is a C^-T (I - P_d) C^-1; alpha_d = a K^-1 m_d."""
     inverse = torch.linalg.inv(posterior.chol)
+    explained = torch.einsum("d,dij->ij", 1.0 / posterior.noise, posterior.q)
+    assert torch.allclose(inverse.T @ posterior.back, explained, rtol=1e-7)
     for d, root in enumerate(posterior.root):
         gap = torch.eye(6, dtype=torch.float64) - torch.linalg.inv(root @ root.T)
         assert torch.allclose(posterior.q[d], posterior.amplitude * inverse.T @ gap @ inverse, rtol=1e-7)
