@@ -92,7 +92,7 @@ class EvaluationConfig(Section):
 
 
 class RuntimeConfig(Section):
-    """Where it runs; nothing here changes a result."""
+    """Where it runs; nothing here changes a result by more than rounding."""
 
     threads: Positive = 1
     """Threads of one simulation call and of one fit."""

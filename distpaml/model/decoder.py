@@ -40,10 +40,18 @@ class Decoder(nn.Module):
     @torch.no_grad()
     def predict(self, h: Tensor, mean: Tensor, descriptors: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and variance [K, E] of the descriptors at latents h [K, Q], given those at `mean` [N, Q]."""
+        return self.conditional(h, mean, descriptors)[:2]
+
+    def conditional(self, h: Tensor, mean: Tensor, descriptors: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Mean and variance [K, E] as in `predict`, and their derivatives in h [K, E, Q]."""
         factor = safe_cholesky(self.covariance(mean), "The decoder's covariance")  # [E, N, N]
         scale, amplitude = self.log_lengthscale.exp(), self.log_amplitude.exp()
         cross = amplitude[:, None, None] * rbf(mean / scale, h / scale)  # [E, N, K]
+        towards = (mean.unsqueeze(1) - h) / scale.square()  # [N, K, Q], d log cross / dh
         weights = torch.cholesky_solve(descriptors.T.unsqueeze(-1), factor)  # [E, N, 1]
-        half = torch.linalg.solve_triangular(factor, cross, upper=False)
-        variance = amplitude[:, None] * (1.0 + self.log_noise.exp()[:, None]) - half.square().sum(-2)
-        return (cross.mT @ weights).squeeze(-1).T, variance.clamp(min=0.0).T
+        solved = torch.cholesky_solve(cross, factor)  # [E, N, K]
+        variance = amplitude[:, None] * (1.0 + self.log_noise.exp()[:, None]) - (solved * cross).sum(-2)
+        d_mean = torch.einsum("enk,nkq->keq", weights * cross, towards)
+        d_variance = -2.0 * torch.einsum("enk,nkq->keq", solved * cross, towards)
+        floor = 1e-6 * amplitude[:, None]
+        return (cross.mT @ weights).squeeze(-1).T, torch.maximum(variance, floor).T, d_mean, d_variance

@@ -5,7 +5,8 @@ the posterior at a known h, let
 
     g(h) = -1/2 sum_d [ |y_d - m_d(h)|^2 + sum_points var_d(h) ] / sigma_d^2
 
-so that the bound is E_q[g(h)] - KL(q(h) || N(0, I)). To first order in t, which is tiny beside the squared
+so that the bound is E_q[g(h)] - KL(q(h) || N(0, I)). A task's descriptor may count as evidence too: then g has the
+decoder's log density log p(psi | h) in it. To first order in t, which is tiny beside the squared
 length-scales, it is stationary where n maximises g(n) - |n|^2 / 2 and t_q = 1 / (1 - d^2 g / dh_q^2).
 
 In n this is a least-squares problem with few unknowns: damped Newton steps, batched over tasks, whose Hessians begin
@@ -13,6 +14,7 @@ as Gauss-Newton's and learn by BFGS; from the best point of a coarse set (local 
 embeddings in it.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -26,6 +28,38 @@ BLOCK = 10
 """Tasks that are inferred together; their features [BLOCK, T, L] stay in cache."""
 
 
+Decode = Callable[[Tensor], tuple[Tensor, Tensor, Tensor, Tensor]]
+"""h [K, Q] -> mean and variance of the descriptors [K, E] and their derivatives in h [K, E, Q]."""
+
+
+@dataclass
+class Described:
+    """The descriptors [B, E] of some tasks as evidence on their latents."""
+
+    descriptors: Tensor
+    decode: Decode
+
+    def take(self, tasks: Tensor | slice) -> "Described":
+        return Described(self.descriptors[tasks], self.decode)
+
+    def add(self, step: "_Step", n: Tensor) -> "_Step":
+        """`step` at n [B, Q] with log p(psi | n) in it."""
+        mean, variance, d_mean, d_variance = self.decode(n)
+        error = (self.descriptors - mean) / variance
+        slope = error.unsqueeze(-1) * d_mean
+        slope += 0.5 * (error.square() - 1.0 / variance).unsqueeze(-1) * d_variance
+        return _Step(
+            step.value - 0.5 * (error.square() * variance + variance.log()).sum(-1),
+            step.gradient + slope.sum(1),
+            step.curvature + self.curvature(n),
+        )
+
+    def curvature(self, n: Tensor) -> Tensor:
+        """Gauss-Newton's [B, Q, Q]."""
+        _, variance, d_mean, _ = self.decode(n)
+        return torch.einsum("beq,ber,be->bqr", d_mean, d_mean, 1.0 / variance)
+
+
 @dataclass
 class _Step:
     """The objective at n [B, Q], its gradient and its Gauss-Newton curvature."""
@@ -35,18 +69,30 @@ class _Step:
     curvature: Tensor  # [B, Q, Q]
 
     def update(self, tasks: Tensor, other: "_Step", rows: Tensor) -> None:
-        """Take over `rows` of another for `tasks`."""
+        """Take over value and gradient in `rows` of another for `tasks`."""
         self.value[tasks] = other.value[rows]
         self.gradient[tasks] = other.gradient[rows]
-        self.curvature[tasks] = other.curvature[rows]
 
 
 @torch.no_grad()
-def infer(posterior: Posterior, x: Tensor, y: Tensor, counts: list[int], starts: Tensor, steps: int = 100) -> Latents:
-    """q(h) of N tasks from inputs [N, T, dx], targets [N, T, D] and their valid rows; `starts` [S, Q] are tried too."""
+def infer(
+    posterior: Posterior,
+    x: Tensor,
+    y: Tensor,
+    counts: list[int],
+    starts: Tensor,
+    steps: int = 100,
+    described: "Described | None" = None,
+) -> Latents:
+    """q(h) of N tasks from inputs [N, T, dx], targets [N, T, D] and their valid rows; `starts` [S, Q] are tried too.
+
+    With `described`, the tasks' descriptors are evidence as well.
+    """
     starts = torch.cat([starts, coarse_starts(starts)])
-    blocks = [slice(i, i + BLOCK) for i in range(0, len(x), BLOCK)]
-    parts = [_infer_block(posterior, x[b], y[b], counts[b], starts, steps) for b in blocks]
+    parts = []
+    for i in range(0, len(x), BLOCK):
+        b = slice(i, i + BLOCK)
+        parts.append(_infer_block(posterior, x[b], y[b], counts[b], starts, steps, described and described.take(b)))
     return Latents(torch.cat([p.mean for p in parts]), torch.cat([p.variance for p in parts]))
 
 
@@ -56,19 +102,32 @@ def coarse_starts(like: Tensor, size: int = 128) -> Tensor:
     return torch.as_tensor(norm.ppf((points + 0.5 / size) / (1.0 + 1.0 / size))).to(like)
 
 
-def _infer_block(posterior: Posterior, x: Tensor, y: Tensor, counts: list[int], starts: Tensor, steps: int) -> Latents:
+def _infer_block(
+    posterior: Posterior,
+    x: Tensor,
+    y: Tensor,
+    counts: list[int],
+    starts: Tensor,
+    steps: int,
+    described: "Described | None",
+) -> Latents:
     valid = torch.arange(x.shape[1], device=x.device) < torch.tensor(counts, device=x.device)[:, None]
     kx = rbf(x * posterior.rate_x, posterior.zx) * valid.unsqueeze(-1)  # [B, T, L]
-    n = _best_start(posterior, kx, y, starts)
-    here = _evaluate(posterior, kx, y, valid, n)
+
+    def evaluate(tasks: Tensor, n: Tensor) -> _Step:
+        step = _evaluate(posterior, kx[tasks], y[tasks], valid[tasks], n)
+        return step if described is None else described.take(tasks).add(step, n)
+
+    active = torch.arange(len(x), device=x.device)
+    n = _best_start(posterior, kx, y, starts, described)
+    here = evaluate(active, n)
     hessian = here.curvature
     damping = torch.full_like(here.value, 1e-3)
-    active = torch.arange(len(n), device=n.device)
     for _ in range(steps):
         model = hessian[active]
         damped = model + torch.diag_embed(damping[active, None] * model.diagonal(dim1=-2, dim2=-1))
         move = torch.linalg.solve(damped, here.gradient[active].unsqueeze(-1)).squeeze(-1)
-        there = _evaluate(posterior, kx[active], y[active], valid[active], n[active] + move)
+        there = evaluate(active, n[active] + move)
         hessian[active] = _bfgs(model, move, here.gradient[active] - there.gradient)
         promised = (move * here.gradient[active]).sum(-1)
         better = there.value > here.value[active]
@@ -79,7 +138,10 @@ def _infer_block(posterior: Posterior, x: Tensor, y: Tensor, counts: list[int], 
         active = active[promised > 1e-3 + 1e-7 * here.value[active].abs()]
         if not len(active):
             break
-    return Latents(n, 1.0 / (1.0 - _second_derivatives(posterior, kx, y, n).clamp(max=0.0)))
+    bend = _second_derivatives(posterior, kx, y, n)
+    if described is not None:
+        bend = bend - described.curvature(n).diagonal(dim1=-2, dim2=-1)
+    return Latents(n, 1.0 / (1.0 - bend.clamp(max=0.0)))
 
 
 def _bfgs(hessian: Tensor, move: Tensor, change: Tensor) -> Tensor:
@@ -91,12 +153,16 @@ def _bfgs(hessian: Tensor, move: Tensor, change: Tensor) -> Tensor:
     return torch.where((along > 1e-3 * before)[:, None, None], updated, hessian)
 
 
-def _best_start(posterior: Posterior, kx: Tensor, y: Tensor, starts: Tensor) -> Tensor:
+def _best_start(posterior: Posterior, kx: Tensor, y: Tensor, starts: Tensor, described: Described | None) -> Tensor:
     """For every task the start with the smallest squared residuals and prior penalty [B, Q]."""
     kappa = rbf(starts * posterior.rate_h, posterior.zh)  # [S, L]
     weights = (kappa.T.unsqueeze(-1) * posterior.alpha.unsqueeze(1)).flatten(1)  # [L, S D]
     mean = (kx @ weights).unflatten(-1, (len(starts), -1))  # [B, T, S, D]
     loss = ((y.unsqueeze(2) - mean).square() / posterior.noise).sum((1, 3))
+    if described is not None:
+        psi, variance, _, _ = described.decode(starts)
+        misfit = (described.descriptors.unsqueeze(1) - psi).square() / variance  # [B, S, E]
+        loss = loss + (misfit + variance.log()).sum(-1)
     return starts[(loss + starts.square().sum(-1)).argmin(1)]
 
 

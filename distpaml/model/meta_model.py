@@ -12,7 +12,7 @@ from distpaml.data import Dataset, Standardiser
 from distpaml.domains.base import Array
 from distpaml.model.collapsed import FitError
 from distpaml.model.fit import fit_collapsed
-from distpaml.model.inference import infer
+from distpaml.model.inference import Described, infer
 from distpaml.model.latent_gp import LatentGP, Terms, TrainingSet
 from distpaml.model.posterior import Latents, Posterior
 from distpaml.model.stochastic import explicit_bound, fit_stochastic
@@ -35,15 +35,28 @@ class MetaModel:
         """q(h) of the training tasks."""
         return Latents(self.gp.mean.detach(), self.gp.variance.detach())
 
-    def infer(self, data: Dataset, steps: int = 100, starts: Array | None = None) -> Latents:
-        """q(h) of the tasks in `data`, from their valid transitions; tasks without any keep the prior."""
-        known = data.counts > 0
+    def infer(
+        self, data: Dataset, steps: int = 100, starts: Array | None = None, use_descriptors: bool = False
+    ) -> Latents:
+        """q(h) of the tasks in `data`, from their valid transitions and, if wanted, from their descriptors.
+
+        A task without evidence keeps the prior.
+        """
+        known = np.full(len(data), True) if use_descriptors else data.counts > 0
         latents = Latents.prior(len(data), self.gp.mean.detach())
         if known.any():
             x, y = self._tensors(data)
             extra = [self.gp.mean.detach()] + ([] if starts is None else [self._tensor(starts)])
             index = torch.from_numpy(np.flatnonzero(known))
-            found = infer(self.posterior, x[index], y[index], data.counts[known].tolist(), torch.cat(extra), steps)
+            found = infer(
+                self.posterior,
+                x[index],
+                y[index],
+                data.counts[known].tolist(),
+                torch.cat(extra),
+                steps,
+                Described(self._tensor(data.descriptors)[index], self._decode) if use_descriptors else None,
+            )
             latents.mean[index], latents.variance[index] = found.mean, found.variance
         return latents
 
@@ -51,6 +64,9 @@ class MetaModel:
         """Mean and variance [N, T, D] of one-step differences at inputs [N, T, dx], exact under q(h)."""
         mean, variance = self.posterior.predict(self._tensor(self.inputs.apply(inputs)), latents)
         return self.targets.undo(mean.numpy()), variance.numpy() * self.targets.scale**2
+
+    def _decode(self, h: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        return self.gp.decoder.conditional(h, self.gp.mean.detach(), self.descriptors)
 
     def decode(self, latents: Array) -> tuple[Array, Array]:
         """Mean and variance [K, E] of the descriptors at latents [K, Q]."""

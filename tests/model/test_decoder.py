@@ -73,3 +73,14 @@ class _Density(torch.nn.Module):
 
 def _prefixed(state: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     return {f"decoder.{name}": value for name, value in state.items()}
+
+
+def test_derivatives_of_the_predictions(decoder):
+    decoder, mean, descriptors = decoder
+    h = double(4, 2)
+    _, _, d_mean, d_variance = (part.detach() for part in decoder.conditional(h, mean, descriptors))
+    for output, found in ((0, d_mean), (1, d_variance)):
+        whole = torch.autograd.functional.jacobian(
+            lambda h, output=output: decoder.conditional(h, mean, descriptors)[output], h
+        )  # [K, E, K, Q]
+        assert torch.allclose(torch.einsum("kekq->keq", whole), found, rtol=1e-9, atol=1e-12)

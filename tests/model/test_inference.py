@@ -140,3 +140,20 @@ def test_coarse_starts_are_spread_as_the_prior():
     starts = coarse_starts(torch.zeros(1, 2, dtype=torch.float64))
     assert starts.shape == (128, 2) and starts.isfinite().all()
     assert starts.mean(0).abs().max() < 0.05 and (starts.var(0) - 1.0).abs().max() < 0.1
+
+
+def test_a_descriptor_is_evidence_like_any_other(fitted, cartpole_data):
+    """Without transitions, n maximises log p(psi | h) - |h|^2 / 2 on a grid; with them, both agree."""
+    nothing = cartpole_data.first(0)
+    found = fitted.infer(nothing, use_descriptors=True)
+    axis = torch.linspace(-3, 3, 121, dtype=torch.float64)
+    h = torch.cartesian_prod(axis, axis)
+    mean, variance = (torch.as_tensor(part) for part in fitted.decode(h.numpy()))
+    for task, psi in enumerate(torch.as_tensor(cartpole_data.descriptors)):
+        prior = 0.5 * h.square().sum(-1)
+        density = -0.5 * ((psi - mean).square() / variance + variance.log()).sum(-1) - prior
+        assert (found.mean[task] - h[density.argmax()]).abs().max() < 0.06
+    assert (found.variance < 1.0).all()
+    both, data_only = fitted.infer(cartpole_data, use_descriptors=True), fitted.infer(cartpole_data)
+    assert (both.variance < data_only.variance * 1.001).all()
+    assert ((both.mean - data_only.mean).abs() < 3.0 * data_only.variance.sqrt()).all()
