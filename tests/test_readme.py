@@ -10,15 +10,22 @@ import pytest
 from distpaml.config import Experiment, load, shipped
 
 README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+SPRING, MODEL = re.findall(r"^```python\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
 CONSOLE = re.findall(r"^```console\n\$ python (.*)\n((?:.*\n)*?)```$", README, re.MULTILINE)
 
 
 @pytest.mark.parametrize("arguments, output", CONSOLE, ids=[arguments for arguments, _ in CONSOLE])
 def test_console_examples(tmp_path, arguments, output):
-    (spring,) = re.findall(r"^```python\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
-    (tmp_path / "my_spring.py").write_text(spring)
+    (tmp_path / "my_spring.py").write_text(SPRING)
     done = subprocess.run([sys.executable, *arguments.split()], cwd=tmp_path, capture_output=True, text=True)
     assert done.stdout + done.stderr == output
+
+
+@pytest.mark.slow
+def test_the_models_example():
+    shapes = "print(mean.shape, variance.shape, len(latents))"
+    done = subprocess.run([sys.executable, "-c", f"{MODEL}\n{shapes}"], capture_output=True, text=True)
+    assert done.stdout + done.stderr == "(100, 99, 4) (100, 99, 4) 100\n"
 
 
 def test_there_are_console_examples():

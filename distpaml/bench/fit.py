@@ -31,6 +31,10 @@ from distpaml.model.stochastic import explicit_bound, fit_stochastic
 SIZES = (3, 10, 18)
 PAPER_STEPS = 5000
 ORACLES = ("cartpole", "pendubot", "cart_double_pole")
+COSTS = (3, 10, 30, 100, 300, 1000)
+"""Tasks in the table of an evaluation's cost."""
+MEMORY = ((18, 20), (1000, 2))
+"""Tasks and evaluations of the fits whose memory is measured."""
 
 
 def run(options: Namespace) -> Iterator[Result]:
@@ -158,8 +162,8 @@ def _oracle(name: str) -> None:
 def _costs() -> None:
     """The table of one evaluation's cost against tasks; the tasks of the cart-pole's box, drawn again and again."""
     print("cost: tasks, milliseconds of one evaluation, milliseconds per task")
-    problem = Problem.make("cartpole", 1000)
-    for tasks in (3, 10, 30, 100, 300, 1000):
+    problem = Problem.make("cartpole", max(COSTS))
+    for tasks in COSTS:
         milliseconds = _evaluation_seconds(problem, tasks) * 1e3
         print(f"cost-{tasks}: {milliseconds:.0f} ms, {milliseconds / tasks:.2f} ms per task", flush=True)
 
@@ -179,7 +183,7 @@ def _evaluation_seconds(problem: Problem, tasks: int) -> float:
 
 def _memory() -> None:
     """Peak memory of whole fits, each in a process of its own."""
-    for tasks, evaluations in ((18, 20), (1000, 2)):
+    for tasks, evaluations in MEMORY:
         code = f"from distpaml.bench.fit import peak; peak({tasks}, {evaluations})"
         subprocess.run([sys.executable, "-c", code], check=True)
 

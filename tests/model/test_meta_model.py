@@ -150,3 +150,16 @@ def test_data_that_are_not_numbers(cartpole_data, small_config, part):
     broken[1, ..., 1] = np.nan
     with pytest.raises(UserError, match=f"The {part} of task 1 are not all finite"):
         fit_model(replace(cartpole_data, **{part: broken}), small_config, FitConfig(), seed=0)
+
+
+@pytest.mark.parametrize("kind", ["collapsed", "svgp"])
+def test_float32_predicts_like_float64(cartpole_data, small_config, kind):
+    """Half the digits cost some of the fit, not the predictions."""
+    fit, errors = FitConfig(kind=kind, evaluations=40, steps=200, restarts=1), []
+    for dtype in ("float64", "float32"):
+        model = fit_model(cartpole_data, small_config.model_copy(update={"dtype": dtype}), fit, seed=0)
+        mean, variance = model.predict(cartpole_data.inputs, model.infer(cartpole_data))
+        assert np.isfinite(variance).all()
+        errors.append(np.sqrt(np.mean(((mean - cartpole_data.targets) / model.targets.scale) ** 2)))
+    assert errors[1] == pytest.approx(errors[0], rel=0.3)
+    assert errors[0] < 0.5
