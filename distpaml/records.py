@@ -26,12 +26,13 @@ from pydantic import ValidationError
 from distpaml.config import Experiment
 from distpaml.data import Dataset
 from distpaml.errors import UserError
+from distpaml.files import sync_folder, write_durably
 from distpaml.model.storage import load_model, save_model
 from distpaml.rounds import Record, Round, State
 
 DATA = ("inputs", "targets", "counts", "descriptors")
 FREE = ("out", "runtime")
-"""Keys that may differ when a run is continued: they change no result."""
+"""Keys that may differ when a run is continued: they change no result by more than rounding."""
 
 
 class RunDirectory:
@@ -65,16 +66,16 @@ class RunDirectory:
         folder = self.folder(round.record.round)
         with _writing(folder):
             if not self._config.exists():
-                _write(self._config, self.config.to_yaml().encode())
-                _sync(self.path)
+                write_durably(self._config, self.config.to_yaml().encode())
+                sync_folder(self.path)
             shutil.rmtree(folder, ignore_errors=True)  # what an interrupted attempt left
             folder.mkdir()
             buffer = BytesIO()
             np.savez(buffer, allow_pickle=False, **_arrays(round))
-            _write(folder / "arrays.npz", buffer.getvalue())
+            write_durably(folder / "arrays.npz", buffer.getvalue())
             save_model(round.model, folder / "model.safetensors")
-            _sync(folder)
-            _sync(self.path)
+            sync_folder(folder)
+            sync_folder(self.path)
         with _writing(self._lines):
             self._append(round.record.model_dump_json() + "\n")
         self.records.append(round.record)
@@ -105,7 +106,7 @@ class RunDirectory:
                 os.ftruncate(file.fileno(), size)
                 raise
         if new:
-            _sync(self.path)
+            sync_folder(self.path)
 
     def _check(self) -> None:
         """Nothing but this experiment may be here. Until its first round is finished, its config is not either."""
@@ -221,23 +222,6 @@ def _writing(path: Path) -> Iterator[None]:
             f"{path} cannot be written: {error.strerror or error}; every finished round is kept, "
             "and the same command goes on from there."
         ) from error
-
-
-def _write(path: Path, contents: bytes) -> None:
-    beside = path.with_name(f".{path.name}")
-    with open(beside, "wb") as file:
-        file.write(contents)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(beside, path)
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _read(path: Path) -> bytes:

@@ -1,10 +1,6 @@
-"""A fitted model as one safetensors file: tensors, and a JSON header with the format's version. No pickle.
-
-A file is written beside its target and renamed, so that a crash leaves the old one or the new one, never half.
-"""
+"""A fitted model as one safetensors file: tensors, and a JSON header with the format's version. No pickle."""
 
 import json
-import os
 from dataclasses import fields
 from pathlib import Path
 
@@ -15,6 +11,7 @@ from torch import Tensor
 
 from distpaml.data import Standardiser
 from distpaml.errors import UserError
+from distpaml.files import write_durably
 from distpaml.model.latent_gp import LatentGP
 from distpaml.model.meta_model import MetaModel
 from distpaml.model.posterior import Posterior
@@ -31,15 +28,7 @@ def save_model(model: MetaModel, path: Path) -> None:
     tensors["descriptors"] = model.descriptors
     header = {"format": FORMAT, "version": VERSION, "terms": json.dumps(dict(model.terms))}
     contents = save({name: value.detach().cpu().contiguous() for name, value in tensors.items()}, header)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with open(beside, "wb") as file:
-            file.write(contents)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
+    write_durably(path, contents)
 
 
 def load_model(path: Path) -> MetaModel:
