@@ -9,7 +9,8 @@ import torch
 from distpaml import seeds
 from distpaml.config import Experiment
 from distpaml.data import Dataset, Divisors
-from distpaml.domains import control_signal, get_domain
+from distpaml.domains import SimulationError, control_signal, get_domain
+from distpaml.domains.base import Array
 from distpaml.errors import UserError
 from distpaml.evaluate import Evaluation, evaluate
 from distpaml.loop import active_loop
@@ -43,6 +44,11 @@ class LocalSimulator:
     def simulate(self, tasks: Tasks) -> Dataset:
         controls = np.repeat(self.signal[None], len(tasks), axis=0)
         states = self.domain.simulate(tasks.parameters, tasks.starts, controls, self.threads)
+        finite = np.isfinite(states).all(axis=(1, 2))
+        if not finite.all():
+            raise SimulationError(
+                f"{self.domain.describe(tasks.parameters[finite.argmin()])} gave states that are no numbers."
+            )
         return Dataset.from_trajectories(states, controls, self.angles, tasks.descriptors)
 
 
@@ -52,9 +58,9 @@ class LocalTrainer:
     def __init__(self, config: Experiment) -> None:
         self.config = config
 
-    def fit(self, data: Dataset, round: int, last: MetaModel | None) -> MetaModel:
+    def fit(self, data: Dataset, round: int, last: MetaModel | None, latents: Array | None) -> MetaModel:
         seed = int(seeds.rng(self.config.seed, "fit", round).integers(2**31))
-        return fit_model(data, self.config.model, self.config.fit, seed, last)
+        return fit_model(data, self.config.model, self.config.fit, seed, last, latents)
 
     def evaluate(self, model: MetaModel, data: Dataset, test: Dataset) -> Evaluation:
         settings = self.config.evaluation

@@ -16,6 +16,7 @@ from functools import partial
 from typing import Protocol
 
 from distpaml.data import Dataset
+from distpaml.domains.base import Array
 from distpaml.evaluate import Evaluation
 from distpaml.model.meta_model import MetaModel
 from distpaml.rounds import Round, State, Stopwatch
@@ -35,8 +36,9 @@ class Simulator(Protocol):
 class Trainer(Protocol):
     """Fits and judges the meta-model."""
 
-    def fit(self, data: Dataset, round: int, last: MetaModel | None) -> MetaModel:
-        """A model of all tasks, from the last one, whose tasks come first in `data`."""
+    def fit(self, data: Dataset, round: int, last: MetaModel | None, latents: Array | None) -> MetaModel:
+        """A model of all tasks, from the last one, whose tasks come first in `data`; the others were chosen for
+        these `latents` [B, Q], if they were."""
 
     def evaluate(self, model: MetaModel, data: Dataset, test: Dataset) -> Evaluation:
         """Scores on the test tasks; `data` are those that the model was fitted to."""
@@ -73,7 +75,7 @@ def active_loop(
             new = simulator.simulate(tasks)
             data = new if state is None else state.data.append(new)
         with stage("fit"):
-            model = trainer.fit(data, round, state.model if state else None)
+            model = trainer.fit(data, round, state.model if state else None, selection.latents)
         with stage("evaluate"):
             evaluation = trainer.evaluate(model, data, test)
         state = State(data, model, round + 1)

@@ -79,9 +79,10 @@ class RunDirectory:
         with _writing(self._lines):
             self._append(round.record.model_dump_json() + "\n")
         self.records.append(round.record)
-        for model in self.path.glob("round-*/model.safetensors"):
-            if model.parent != folder:
-                model.unlink()
+        with _writing(self.path):
+            for model in self.path.glob("round-*/model.safetensors"):
+                if model.parent != folder:
+                    model.unlink()
 
     def folder(self, round: int) -> Path:
         return self.path / f"round-{round:02d}"
@@ -125,7 +126,7 @@ class RunDirectory:
                 if record.round != number or not line.endswith(b"\n"):
                     raise ValueError(f"it should be round {number}, ended by a line break")
             except (ValidationError, ValueError) as error:
-                if number == len(lines) - 1:
+                if not line.endswith(b"\n"):
                     with _writing(self._lines):
                         os.truncate(self._lines, complete)
                     break
@@ -208,8 +209,12 @@ def _locked(path: Path) -> Iterator[None]:
     with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
+        except BlockingIOError as error:
             raise UserError(f"Another run is writing into {path}; wait for it or choose another directory.") from error
+        except OSError as error:
+            raise UserError(
+                f"{path} cannot be locked: {error.strerror}; choose a directory on another disk."
+            ) from error
         yield
 
 

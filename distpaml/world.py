@@ -15,6 +15,9 @@ from distpaml.domains import get_domain
 from distpaml.domains.base import Array
 from distpaml.errors import UserError
 
+LARGEST_TEST = 10_000
+"""Test tasks that a grid may have."""
+
 
 @dataclass(frozen=True, eq=False)
 class Tasks:
@@ -35,6 +38,11 @@ class World:
         self.config = config
         self.domain = get_domain(config.domain.name)(config.domain.reading)
         self.descriptor = get_descriptor(config.descriptor, config.domain.box)
+        if config.evaluation.grid ** len(config.domain.box) > LARGEST_TEST:
+            raise UserError(
+                f"evaluation.grid={config.evaluation.grid} for each of {len(config.domain.box)} parameters makes more "
+                f"than {LARGEST_TEST} test tasks; lower it."
+            )
         self.size = config.initial + config.rounds * config.selection.batch
         self.choices = None if config.selection.choices is None else self._checked(config.selection.choices)
         low, high = self.descriptor.low, self.descriptor.high

@@ -147,7 +147,7 @@ def test_a_second_run_in_the_same_directory_is_refused(copy):
     run_here(CONFIG, copy)  # free again
 
 
-@pytest.mark.parametrize("left", ['{"round":2,"ta', '{"round":2}\n', "\0\0\0\0"])
+@pytest.mark.parametrize("left", ['{"round":2,"ta', '{"round":2}', "\0\0\0\0"])
 def test_a_torn_last_line_is_dropped_and_its_round_redone(tmp_path, undisturbed, left):
     with pytest.raises(StopHere):
         run_here(CONFIG, tmp_path / "run", finished=stop_after(1))
@@ -164,6 +164,7 @@ def test_a_torn_last_line_is_dropped_and_its_round_redone(tmp_path, undisturbed,
         (lambda lines: [lines[0], lines[0].replace("rmse", "rmze", 1), lines[2]], "damaged in line 2: Field required"),
         (lambda lines: [lines[0], lines[0], lines[2]], "damaged in line 2: it should be round 1"),
         (lambda lines: [lines[1], lines[2]], "damaged in line 1: it should be round 0"),
+        (lambda lines: [*lines[:2], lines[2].replace("rmse", "rmze", 1)], "damaged in line 3: Field required"),
     ],
 )
 def test_a_damaged_line_is_a_sentence(copy, damage, sentence):

@@ -58,7 +58,7 @@ def test_where_a_run_goes_unless_it_is_said(tmp_path, monkeypatch):
         (["selection.choices=[[1, 1]]", "method=uni"], "need 18"),
         (["selection.choices=[[1]]", "method=uni"], "should be rows of 2 numbers"),
         (["domain.steps=5"], "domain.alternations=10 do not fit into a trajectory of domain.steps=5"),
-        (["selection.per_dimension=100", "model.latent=4"], "make 100000000 candidates"),
+        (["selection.per_dimension=100", "model.latent=4"], "to 4000000 candidates"),
     ],
 )
 def test_what_is_wrong_is_one_sentence_before_anything_is_written(tmp_path, capsys, arguments, sentence):
@@ -107,3 +107,17 @@ def test_the_distpaml_command_is_the_modules(tmp_path):
     wrong = run("rn")
     assert (wrong.returncode, wrong.stderr) == (2, "error: There is no command 'rn'; did you mean run?\n")
     assert run("run", "seed=x").returncode == 2
+
+
+def test_a_domain_that_diverges_on_a_test_task_is_a_sentence(tmp_path, monkeypatch, capsys):
+    """The corners of the box are in the test grid and hardly ever in a design."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "corner", None)
+    monkeypatch.delitem(sys.modules, "corner")
+    (tmp_path / "corner.py").write_text(
+        "import numpy as np\nfrom distpaml.domains import CartPole\n\n\nclass Corner(CartPole):\n"
+        "    def simulate(self, tasks, *rest):\n        states = super().simulate(tasks, *rest)\n"
+        "        return np.where((tasks == [5.0, 2.0]).all(1)[:, None, None], np.nan, states)\n"
+    )
+    assert main([*SIZE, "domain.name=corner:Corner", "--out", "here"]) == 2
+    assert "pole_mass=5, pole_length=2 gave states that are no numbers" in capsys.readouterr().err

@@ -20,6 +20,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--against", choices=["gpytorch"], help="also race a plain gpytorch SVGP in `fit`")
     options = parser.parse_intermixed_args(arguments)
     try:
+        if options.steps < 1:
+            raise UserError(f"--steps is {options.steps}, but should be at least 1.")
         if options.json:
             write(options.json, [])
         results = run(options.names or list(BENCHES), options)

@@ -26,7 +26,7 @@ class ModelConfig(Section):
     dtype: Literal["float64", "float32"] = "float64"
     """Precision of the GP; float64 unless a GPU leaves no choice."""
     decoder_samples: Positive = 4
-    """Fixed samples of the latents in the decoder's term of the bound."""
+    """Fixed samples of the latents in the decoder's term of the bound; they come in antithetic pairs."""
 
 
 class FitConfig(Section):
@@ -34,7 +34,7 @@ class FitConfig(Section):
 
     kind: Literal["collapsed", "svgp", "svgp-ngd"] = "collapsed"
     """`collapsed`: exact expectations and L-BFGS; `svgp`: the paper's Adam; `svgp-ngd`: natural gradients."""
-    evaluations: Positive = 150
+    evaluations: Positive = 200
     """Most evaluations of the collapsed bound in the first fit, after its restarts were compared."""
     warm_evaluations: Positive = 40
     """Most evaluations in a later fit, which starts from the last one."""

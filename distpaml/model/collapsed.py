@@ -16,6 +16,7 @@ Reference: Titsias & Lawrence 2010, Bayesian Gaussian process latent variable mo
 
 import math
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import torch
@@ -23,6 +24,9 @@ from torch import Tensor
 
 from distpaml.errors import UserError
 from distpaml.model.shards import Cotangent, Query, ShardPool
+
+TICKETS = count(1)
+"""Numbers of evaluations, by which a shard knows whether a gradient belongs to its last one."""
 
 
 class FitError(UserError):
@@ -51,6 +55,7 @@ class Whitened:
     root: Tensor  # chol(W_d) [D, L, L]
     w: Tensor  # w_d [D, L]
     vw: Tensor  # sqrt(a) v_d'w_d [D]
+    queries: list[Query]  # what the shards were asked
 
 
 def whiten(k: Tensor, query: Query, amplitude: Tensor, noise: Tensor, pool: ShardPool) -> Whitened:
@@ -58,7 +63,8 @@ def whiten(k: Tensor, query: Query, amplitude: Tensor, noise: Tensor, pool: Shar
     chol = safe_cholesky(k, "The covariance of the inducing points")
     sizes = list(pool.sizes)
     latents = zip(query.mean.split(sizes), query.variance.split(sizes), strict=True)
-    shares = pool.forward([query._replace(chol=chol, mean=n, variance=t) for n, t in latents])
+    queries = [query._replace(chol=chol, mean=n, variance=t) for n, t in latents]
+    shares = pool.forward(queries)
     square, excess, target = (torch.stack(parts).sum(0) for parts in zip(*shares, strict=True))
     half = torch.linalg.solve_triangular(chol, excess, upper=False)
     a = amplitude * (square + torch.linalg.solve_triangular(chol, half.T, upper=False))
@@ -67,7 +73,7 @@ def whiten(k: Tensor, query: Query, amplitude: Tensor, noise: Tensor, pool: Shar
     root = safe_cholesky(eye + a / noise[:, None, None], "The posterior precision of the inducing points")
     v = amplitude.sqrt() * target.T.unsqueeze(-1)  # [D, L, 1]
     w = torch.cholesky_solve(v, root).squeeze(-1) / noise[:, None]
-    return Whitened(chol, a, root, w, (v.squeeze(-1) * w).sum(-1))
+    return Whitened(chol, a, root, w, (v.squeeze(-1) * w).sum(-1), queries)
 
 
 class CollapsedBound(torch.autograd.Function):
@@ -78,7 +84,7 @@ class CollapsedBound(torch.autograd.Function):
         ctx: Any, k: Tensor, rate: Tensor, zx: Tensor, zh: Tensor, mean: Tensor, variance: Tensor,
         amplitude: Tensor, noise: Tensor, squares: Tensor, points: int, pool: ShardPool,
     ) -> Tensor:  # fmt: skip
-        white = whiten(k, Query(rate, zx, zh, k, mean, variance), amplitude, noise, pool)
+        white = whiten(k, Query(rate, zx, zh, k, mean, variance, next(TICKETS)), amplitude, noise, pool)
         residual = squares + amplitude * points - white.a.diagonal().sum()
         log_det = 2.0 * white.root.diagonal(dim1=-2, dim2=-1).log().sum(-1)
         ctx.white, ctx.residual, ctx.points, ctx.pool = white, residual, points, pool
@@ -103,7 +109,7 @@ class CollapsedBound(torch.autograd.Function):
         target = amplitude.sqrt() * solve((white.w / noise[:, None]).T)
         excess = solve(features.T)
         g_k = solve(solve(h.sum(0) - 0.5 * over_noise * white.a).T)
-        parts = ctx.pool.backward(Cotangent(features, 0.5 * (excess + excess.T), target))
+        parts = ctx.pool.backward(white.queries, Cotangent(features, 0.5 * (excess + excess.T), target))
         rate, zx, zh, mean, variance = zip(*parts, strict=True)
 
         trace = inverse.diagonal(dim1=-2, dim2=-1).sum(-1)

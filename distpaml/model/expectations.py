@@ -23,6 +23,7 @@ Here length-scales and variance are 1: callers divide by length-scales (t by the
 Reference: Titsias & Lawrence 2010, Bayesian Gaussian process latent variable model (psi statistics).
 """
 
+import math
 from typing import NamedTuple
 
 import torch
@@ -48,6 +49,12 @@ def log_excess(mean: Tensor, variance: Tensor, z: Tensor) -> Tensor:
     cross, square = coefficients.cross.unsqueeze(-2), coefficients.square.unsqueeze(-2)
     own = 0.5 * coefficients.constant.sum(-1, keepdim=True) - (square * c.square()).sum(-1)
     return (cross * c) @ c.mT + own.unsqueeze(-1) + own.unsqueeze(-2)
+
+
+def excess(mean: Tensor, variance: Tensor, z: Tensor) -> Tensor:
+    """expm1(delta) [..., L, L]. Where it would overflow, e1 e1' vanishes, and their product must not become a NaN."""
+    largest = 0.85 * math.log(torch.finfo(z.dtype).max)
+    return log_excess(mean, variance, z).clamp_(max=largest).expm1_()
 
 
 def expected_kernel_product(mean: Tensor, variance: Tensor, z: Tensor) -> Tensor:

@@ -44,7 +44,7 @@ def fit_collapsed(
     """Fit from `first`, or from `restarts` initial embeddings if there is none, with `budget` evaluations."""
     values: list[float] = []
     if first is None:
-        settled = [_settled(data, embedding, inducing) for embedding in _embeddings(data, restarts, seed)]
+        settled = _settled(data, _embeddings(data, restarts, seed), inducing)
         first = max(settled, key=lambda fit: max(fit.values)).gp
         values = [value for fit in settled for value in fit.values]
     place(first, data, inducing)
@@ -82,18 +82,27 @@ def settle_variances(gp: LatentGP, data: TrainingSet) -> None:
 
 
 def _embeddings(data: TrainingSet, restarts: int, seed: int) -> list[Tensor]:
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator().manual_seed(seed + 1)  # the decoder's base samples are drawn with `seed`
     latent, dtype = data.base.shape[-1], data.x.dtype
     first = descriptor_embedding(data.descriptors, latent, generator)
     others = [torch.randn(*first.shape, generator=generator, dtype=dtype) for _ in range(restarts - 1)]
     return [first, *others]
 
 
-def _settled(data: TrainingSet, embedding: Tensor, inducing: int) -> Fit:
-    gp = LatentGP(data.x.shape[-1], data.y.shape[-1], embedding, data.descriptors)
-    place(gp, data, inducing)
-    names = [name for name, _ in gp.named_parameters() if name not in ("zx", "offset")]
-    return Fit(gp, _optimise(gp, data, names, SETTLING, 0.0))
+def _settled(data: TrainingSet, embeddings: list[Tensor], inducing: int) -> list[Fit]:
+    """A short fit from every embedding; those that fail are left out, unless all do."""
+    fits, failure = [], None
+    for embedding in embeddings:
+        gp = LatentGP(data.x.shape[-1], data.y.shape[-1], embedding, data.descriptors)
+        place(gp, data, inducing)
+        names = [name for name, _ in gp.named_parameters() if name not in ("zx", "offset")]
+        try:
+            fits.append(Fit(gp, _optimise(gp, data, names, SETTLING, 0.0)))
+        except FitError as error:
+            failure = error
+    if not fits and failure is not None:
+        raise failure
+    return fits
 
 
 def _optimise(gp: LatentGP, data: TrainingSet, names: list[str], budget: int, tolerance: float) -> list[float]:

@@ -51,12 +51,15 @@ class Described:
         return _Step(
             step.value - 0.5 * (error.square() * variance + variance.log()).sum(-1),
             step.gradient + slope.sum(1),
-            step.curvature + self.curvature(n),
+            step.curvature + self._curvature(variance, d_mean),
         )
 
     def curvature(self, n: Tensor) -> Tensor:
         """Gauss-Newton's [B, Q, Q]."""
-        _, variance, d_mean, _ = self.decode(n)
+        return self._curvature(*self.decode(n)[1:3])
+
+    @staticmethod
+    def _curvature(variance: Tensor, d_mean: Tensor) -> Tensor:
         return torch.einsum("beq,ber,be->bqr", d_mean, d_mean, 1.0 / variance)
 
 

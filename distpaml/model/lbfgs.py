@@ -6,6 +6,7 @@ Meanwhile scipy's own BLAS has one thread: its idle threads spin, and would take
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 import numpy as np
 import torch
@@ -19,6 +20,10 @@ MEMORY = 20
 """Pairs of steps and gradients that approximate the curvature."""
 
 Box = tuple[float | None, float | None]
+
+
+class _SpentError(Exception):
+    """The budget is."""
 
 
 def maximise(
@@ -45,13 +50,15 @@ def maximise(
 
     def evaluate(vector: np.ndarray) -> tuple[float, np.ndarray]:
         nonlocal best_value, best
+        if len(values) >= budget:
+            raise _SpentError
         assign(vector)
         for p, _ in parameters:
             p.grad = None
         try:
             value = objective()
             value.backward()
-            gradient = _flat([p.grad for p, _ in parameters])
+            gradient = _flat([torch.zeros_like(p) if p.grad is None else p.grad for p, _ in parameters])
             if not (np.isfinite(value.item()) and np.isfinite(gradient).all()):
                 raise FitError("The bound is not finite.")
         except FitError:
@@ -71,12 +78,12 @@ def maximise(
         if len(recent) > 10 and recent[-1] - recent[-11] < 10.0 * tolerance:
             raise StopIteration
 
-    with ThreadpoolController().select(internal_api="openblas").limit(limits=1):
+    with suppress(_SpentError), ThreadpoolController().select(internal_api="openblas").limit(limits=1):
         while len(values) < budget:
             begun, before = len(values), best_value
             result = minimize(
                 evaluate, best, jac=True, method="L-BFGS-B", bounds=bounds, callback=stop_when_flat,
-                options={"maxfun": budget - begun, "maxiter": budget, "maxcor": MEMORY, "ftol": 0.0, "gtol": 1e-6},
+                options={"maxfun": budget + 1, "maxiter": budget, "maxcor": MEMORY, "ftol": 0.0, "gtol": 1e-6},
             )  # fmt: skip
             abnormal = result.status == 2 and len(values) - begun > 1
             if not abnormal or best_value - before < tolerance:
@@ -85,5 +92,5 @@ def maximise(
     return values
 
 
-def _flat(tensors: Sequence[Tensor | None]) -> np.ndarray:
-    return np.concatenate([t.detach().cpu().double().reshape(-1).numpy() for t in tensors if t is not None])
+def _flat(tensors: Sequence[Tensor]) -> np.ndarray:
+    return np.concatenate([t.detach().cpu().double().reshape(-1).numpy() for t in tensors])

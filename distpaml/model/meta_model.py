@@ -20,7 +20,7 @@ from distpaml.model.stochastic import explicit_bound, fit_stochastic
 
 @dataclass
 class MetaModel:
-    """A fitted model; nothing but `fit_model` and `extend` makes a new one, nothing changes it."""
+    """A fitted model; `fit_model` makes one, nothing changes it."""
 
     gp: LatentGP
     posterior: Posterior
@@ -102,7 +102,7 @@ def fit_model(
         posterior, terms = Posterior.collapsed(gp, training), gp.terms(training)
     else:
         result, q = fit_stochastic(training, first, model.inducing, fit, seed)
-        gp, evaluations = result.gp, fit.steps
+        gp, evaluations = result.gp, len(result.values)
         posterior, terms = q.posterior(gp), explicit_bound(gp, training, q)
     return MetaModel(gp, posterior, inputs, targets, training.descriptors, _terms(terms, posterior, evaluations))
 
@@ -134,7 +134,10 @@ def _warm_start(
     descriptors: Tensor,
     starts: Array | None,
 ) -> LatentGP:
-    """The last model's parameters in the units of the new data; new tasks start at their inferred latents."""
+    """The last model's parameters in the units of the new data (save the amplitude, which all outputs share).
+
+    New tasks start at their latents under the last model, inferred from their data, with `starts` tried too.
+    """
     old = len(last.gp.mean)
     latents = last.infer(data.tasks(slice(old, None)), starts=starts)
     mean = torch.cat([last.gp.mean.detach(), latents.mean])

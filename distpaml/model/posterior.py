@@ -16,9 +16,9 @@ import torch
 from torch import Tensor
 
 from distpaml.model.collapsed import Whitened, whiten
-from distpaml.model.expectations import expected_kernel, log_excess, rbf
+from distpaml.model.expectations import excess, expected_kernel, rbf
 from distpaml.model.latent_gp import LatentGP, TrainingSet
-from distpaml.model.shards import LARGEST, Query
+from distpaml.model.shards import Query
 
 
 @dataclass
@@ -71,6 +71,10 @@ class Posterior:
         white: Whitened = whiten(k, Query(rate, zx, zh, k, mean, variance), gp.values.variance, gp.noise, data.pool)
         return cls(rate, gp.values.rate_h, gp.values.variance, gp.noise, zx, zh, white.chol, white.w, white.root)
 
+    def double(self) -> "Posterior":
+        """The same in float64."""
+        return Posterior(*(getattr(self, field.name).double() for field in fields(self)))
+
     def divergence(self) -> Tensor:
         """KL(q(u) || p(u)) [D]: (tr P + w'w - L + log|P^-1|) / 2."""
         identity = torch.eye(len(self.zx), dtype=self.zx.dtype, device=self.zx.device)
@@ -93,8 +97,8 @@ class Posterior:
         mean = psi1 @ self.alpha
         known = torch.linalg.solve_triangular(self.root, phi.expand(len(self.root), -1, -1), upper=False)
         variance = self.amplitude * ((1.0 - phi.square().sum(0)).clamp(min=0.0) + known.square().sum(-2)).T  # [T, D]
-        excess = torch.expm1(log_excess(n, t, self.zh).clamp(max=LARGEST))
+        unknown = excess(n, t, self.zh)
         for d in range(len(self.w)):
-            table = (torch.outer(self.alpha[:, d], self.alpha[:, d]) - self.q[d]) * excess
+            table = (torch.outer(self.alpha[:, d], self.alpha[:, d]) - self.q[d]) * unknown
             variance[:, d] += ((psi1 @ table) * psi1).sum(-1)
         return mean, variance.clamp(min=0.0) + self.noise

@@ -14,15 +14,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from distpaml.model.expectations import Excess, expected_kernel, log_excess, rbf
+from distpaml.model.expectations import Excess, excess, expected_kernel, rbf
 
 BLOCK = 16
 """Tasks whose features are whitened in one go."""
 KEPT_BLOCKS = 4
 """Blocks of a shard whose tables are kept for the backward pass; those beyond are computed again."""
-
-LARGEST = 600.0
-"""Where delta exceeds this, e1 e1' is below exp(-900): the product vanishes, and must not become 0 times infinity."""
 
 
 class Query(NamedTuple):
@@ -34,6 +31,8 @@ class Query(NamedTuple):
     chol: Tensor  # [L, L], of K_ZZ
     mean: Tensor  # [N, Q]
     variance: Tensor  # [N, Q]
+    ticket: int = 0
+    """The number of this evaluation."""
 
 
 class Share(NamedTuple):
@@ -77,7 +76,7 @@ class Shard:
         self.x = [torch.cat([x[i, : counts[i]] for i in block]) for block in self.blocks]
         self.y = [torch.cat([y[i, : counts[i]] for i in block]) for block in self.blocks]
         self.counts = [[int(counts[i]) for i in block] for block in self.blocks]
-        self.kept: list[_Tables] = []
+        self.ticket, self.kept = -1, list[_Tables]()
 
     def _tables(self, query: Query, b: int) -> _Tables:
         block, counts = self.blocks[b], self.counts[b]
@@ -88,12 +87,12 @@ class Shard:
             rows *= row_e1
         phi = torch.linalg.solve_triangular(query.chol, psi1.T, upper=False)
         grams = [rows.T @ rows for rows in psi1.split(counts)]
-        deltas = [log_excess(query.mean[i], query.variance[i], query.zh).clamp_(max=LARGEST).expm1_() for i in block]
+        deltas = [excess(query.mean[i], query.variance[i], query.zh) for i in block]
         return _Tables(psi1, phi, grams, deltas)
 
     def forward(self, query: Query) -> Share:
         """This shard's share of the statistics."""
-        self.query, self.kept = query, []
+        self.ticket, self.kept = query.ticket, []
         size = len(query.zx)
         share = Share(query.zx.new_zeros(size, size), query.zx.new_zeros(size, size), query.zx.new_zeros(size, 0))
         target = query.zx.new_zeros(size, self.y[0].shape[-1])
@@ -107,12 +106,12 @@ class Shard:
                 self.kept.append(tables)
         return share._replace(target=target)
 
-    def backward(self, cotangent: Cotangent) -> Gradient:
-        """This shard's gradient at the query of the last `forward`."""
-        query = self.query
+    def backward(self, query: Query, cotangent: Cotangent) -> Gradient:
+        """This shard's gradient at a query; if it is that of the last `forward`, its tables are there already."""
+        kept = self.kept if query.ticket == self.ticket else []
         gradient = Gradient(*(torch.zeros_like(getattr(query, name)) for name in Gradient._fields))
         for b, block in enumerate(self.blocks):
-            tables = self.kept[b] if b < len(self.kept) else self._tables(query, b)
+            tables = kept[b] if b < len(kept) else self._tables(query, b)
             # dF/d(log Psi1) [B T, L]: through Phi, then through R
             m = self.y[b] @ cotangent.target.T
             m.addmm_(tables.phi.T, cotangent.features.T, alpha=2.0)
@@ -121,17 +120,18 @@ class Shard:
             for (mi, psi1), gram, delta, i in zip(rows, tables.grams, tables.deltas, block, strict=True):
                 mi.addmm_(psi1, cotangent.excess * delta, alpha=2.0)
                 mi *= psi1
-                self._latent_gradient(i, mi.sum(0), cotangent.excess * gram * (delta + 1.0), gradient)
+                self._latent_gradient(query, i, mi.sum(0), cotangent.excess * gram * (delta + 1.0), gradient)
             x = self.x[b]
             scaled = x * query.rate
             gradient.rate.add_(((m @ query.zx - m.sum(1, keepdim=True) * scaled) * x).sum(0))
             gradient.zx.add_(m.T @ scaled - m.sum(0)[:, None] * query.zx)
         return gradient
 
-    def _latent_gradient(self, i: int, g_e1: Tensor, g_delta: Tensor, gradient: Gradient) -> None:
+    @staticmethod
+    def _latent_gradient(query: Query, i: int, g_e1: Tensor, g_delta: Tensor, gradient: Gradient) -> None:
         """Add task i's gradient in (zh, mean, variance), given those in log e1 [L] and delta [L, L]."""
-        t = self.query.variance[i]
-        c = self.query.zh - self.query.mean[i]
+        t = query.variance[i]
+        c = query.zh - query.mean[i]
         v, k, dk = 1.0 + t, Excess.of(t), Excess.derivative(t)
         sums = g_delta @ torch.cat([torch.ones_like(c[:, :1]), c], -1)  # [L, 1 + Q]
         row, moment = sums[:, :1], sums[:, 1:]
@@ -156,7 +156,7 @@ class ShardPool(Protocol):
     def forward(self, queries: Sequence[Query]) -> list[Share]:
         """`Shard.forward` of every shard."""
 
-    def backward(self, cotangent: Cotangent) -> list[Gradient]:
+    def backward(self, queries: Sequence[Query], cotangent: Cotangent) -> list[Gradient]:
         """`Shard.backward` of every shard."""
 
 
@@ -172,5 +172,5 @@ class LocalShards:
     def forward(self, queries: Sequence[Query]) -> list[Share]:
         return [shard.forward(query) for shard, query in zip(self.shards, queries, strict=True)]
 
-    def backward(self, cotangent: Cotangent) -> list[Gradient]:
-        return [shard.backward(cotangent) for shard in self.shards]
+    def backward(self, queries: Sequence[Query], cotangent: Cotangent) -> list[Gradient]:
+        return [shard.backward(query, cotangent) for shard, query in zip(self.shards, queries, strict=True)]

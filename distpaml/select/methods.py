@@ -112,10 +112,11 @@ class Active(Method):
         self.kind = selection.candidates or ("latent-grid" if self.config.method == "paml" else "descriptor-set")
         get_utility(selection.utility)
         size = selection.per_dimension**self.config.model.latent
-        if self.kind == "latent-grid" and size > LARGEST_GRID:
+        if self.kind == "latent-grid" and not selection.batch <= size <= LARGEST_GRID:
             raise UserError(
-                f"selection.per_dimension={selection.per_dimension} and model.latent={self.config.model.latent} make "
-                f"{size} candidates, more than {LARGEST_GRID}; lower one or say selection.candidates=descriptor-set."
+                f"selection.per_dimension={selection.per_dimension} to the power of model.latent="
+                f"{self.config.model.latent} should be from selection.batch={selection.batch} to {LARGEST_GRID} "
+                "candidates; or say selection.candidates=descriptor-set."
             )
         if self.kind == "latent-grid" and world.choices is not None:
             raise UserError(

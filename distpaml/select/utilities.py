@@ -19,6 +19,7 @@ from distpaml import seeds
 from distpaml.data import Dataset
 from distpaml.domains.base import Array
 from distpaml.errors import UserError
+from distpaml.model.collapsed import safe_cholesky
 from distpaml.model.expectations import rbf
 from distpaml.model.meta_model import MetaModel
 from distpaml.model.posterior import Posterior
@@ -49,7 +50,8 @@ class Knowledge:
     @classmethod
     def of(cls, model: MetaModel, data: Dataset, domain: Array) -> "Knowledge":
         """After `model` was fitted to `data`; `domain` [K, Q] are latents of the tasks there are."""
-        mean, variance = (tensor.double().numpy() for tensor in (model.embeddings.mean, model.embeddings.variance))
+        latents = model.embeddings
+        mean, variance = (tensor.double().numpy().copy() for tensor in (latents.mean, latents.variance))
         references = seeds.rng(0, "references").permutation(domain)[:REFERENCES]
         inputs = model.inputs.apply(data.inputs[data.valid])
         rows = np.linspace(0, len(inputs) - 1, INPUTS).astype(int)
@@ -87,7 +89,9 @@ def integrated_variance(mean: Array, variance: Array, known: Knowledge) -> Array
     rate = known.posterior.rate_h.double()
     h, references, tasks = (torch.as_tensor(a) * rate for a in (mean, known.references, known.mean))
     spread, own = (torch.as_tensor(a) * rate.square() for a in (variance, known.variance))
-    factor = torch.linalg.cholesky(_expected(tasks, own, tasks, own).fill_diagonal_(1.0 + 1e-6))  # [N, N]
+    factor = safe_cholesky(
+        _expected(tasks, own, tasks, own).fill_diagonal_(1.0 + 1e-6), "The covariance of the tasks"
+    )  # [N, N]
     to_candidates = _whitened(factor, _expected(tasks, own, h, spread))  # [N, K]
     to_references = _whitened(factor, _expected(tasks, own, references, torch.zeros_like(references)))  # [N, R]
     prior = _expected(h, spread, references, torch.zeros_like(references))  # [K, R]
@@ -118,7 +122,7 @@ class _Field:
     """The model's posterior over functions at M inputs and any latents, as covariances."""
 
     def __init__(self, known: Knowledge) -> None:
-        self.posterior = known.posterior
+        self.posterior = known.posterior.double()
         self.x = torch.as_tensor(known.inputs).to(self.posterior.zx) * self.posterior.rate_x
         self.kx_own = rbf(self.x, self.x)  # [M, M]
         self.kx = rbf(self.x, self.posterior.zx)  # [M, L]
@@ -138,12 +142,14 @@ class _Field:
         own = self._blocks(c)  # [K, M, M]
         if len(p[0]):
             identity = torch.eye(len(p[0]) * inputs, dtype=cross.dtype)
-            factor = torch.linalg.cholesky(self._covariance(p, p) + noise * identity)
+            factor = safe_cholesky(self._covariance(p, p) + noise * identity, "The covariance of the chosen tasks")
             to_c, to_r = (_whitened(factor, self._covariance(p, other)) for other in (c, r))
             cross = cross - to_c.T @ to_r
             pieces = to_c.unflatten(1, (-1, inputs)).permute(1, 2, 0)  # [K, M, P M]
             own = own - pieces @ pieces.mT
-        factor = torch.linalg.cholesky(own + (noise + 1e-9) * torch.eye(inputs, dtype=own.dtype))
+        factor = safe_cholesky(
+            own + (noise + 1e-9) * torch.eye(inputs, dtype=own.dtype), "The covariance of a candidate"
+        )
         gain = _whitened(factor, cross.unflatten(0, (-1, inputs)))  # [K, M, R M]
         return gain.square().sum(1).mean(1).double()
 

@@ -1,6 +1,7 @@
 """A shard's statistics against dense sums, and shards against one another."""
 
 import itertools
+from copy import deepcopy
 
 import pytest
 import torch
@@ -93,17 +94,29 @@ def test_rows_beyond_the_counts_do_not_matter():
     assert torch.equal(bound(values, LocalShards(x, y, COUNTS)), bound(values, clean))
 
 
-def test_latents_many_length_scales_apart_give_no_nan():
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_latents_many_length_scales_apart_give_no_nan(dtype):
     """e1 vanishes there while exp(delta) overflows; their product is nothing."""
-    x, y = torch.randn(2, 5, 1, dtype=torch.float64), torch.randn(2, 5, 1, dtype=torch.float64)
-    zh = torch.tensor([[-90.0], [0.0], [90.0]], dtype=torch.float64)
-    query = Query(
-        torch.ones(1, dtype=torch.float64), torch.zeros(3, 1, dtype=torch.float64), zh,
-        torch.eye(3, dtype=torch.float64), zh[:2], torch.tensor([[0.5], [3.0]], dtype=torch.float64),
-    )  # fmt: skip
+    x, y = torch.randn(2, 5, 1, dtype=dtype), torch.randn(2, 5, 1, dtype=dtype)
+    eye, one = torch.eye(3, dtype=dtype), torch.ones(3, 1, dtype=dtype)
+    zh = torch.tensor([[-90.0], [0.0], [90.0]], dtype=dtype)
+    variance = torch.tensor([[0.5], [3.0]], dtype=dtype)
     shard = Shard(x, y, [5, 5])
-    share = shard.forward(query)
-    eye = torch.eye(3, dtype=torch.float64)
-    gradient = shard.backward(Cotangent(eye, eye, torch.ones(3, 1, dtype=torch.float64)))
+    query = Query(one[:1, 0], 0.0 * one, zh, eye, zh[:2], variance)
+    share, gradient = shard.forward(query), shard.backward(query, Cotangent(eye, eye, one))
     assert all(torch.isfinite(part).all() for part in (*share, *gradient))
     assert share.excess[1, 1] > 0
+
+
+def test_a_gradient_belongs_to_its_own_evaluation(problem):
+    """Also when the same shards were asked something else in between."""
+    gp, data = problem
+    gp.terms(data).total.backward()
+    expected = gp.zx.grad.clone()
+    gp.zero_grad()
+    first, other = gp.terms(data).total, deepcopy(gp)
+    with torch.no_grad():
+        other.zx += 1.0
+    other.terms(data)
+    first.backward()
+    assert torch.allclose(gp.zx.grad, expected, rtol=1e-12)
