@@ -30,7 +30,10 @@ def model_inputs(states: Array, controls: Array, angles: Sequence[int]) -> Array
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Transitions of N tasks, zero beyond the `counts` of each, so that tasks may differ in length."""
+    """Transitions of N tasks, zero beyond the `counts` of each, so that tasks may differ in length.
+
+    Arrays are in C order: sums depend on it in their last bits, and arrays that were sent or stored always are.
+    """
 
     inputs: Array  # [N, T, dx]
     targets: Array  # [N, T, D]
@@ -38,6 +41,8 @@ class Dataset:
     descriptors: Array  # [N, E]
 
     def __post_init__(self) -> None:
+        for name in ("inputs", "targets", "counts", "descriptors"):
+            object.__setattr__(self, name, np.ascontiguousarray(getattr(self, name)))
         tasks = {len(part) for part in (self.inputs, self.targets, self.counts, self.descriptors)}
         if len(tasks) != 1 or self.inputs.shape[:2] != self.targets.shape[:2]:
             raise ValueError(
