@@ -32,7 +32,7 @@ def model_inputs(states: Array, controls: Array, angles: Sequence[int]) -> Array
 class Dataset:
     """Transitions of N tasks, zero beyond the `counts` of each, so that tasks may differ in length.
 
-    Arrays are in C order: sums depend on it in their last bits, and arrays that were sent or stored always are.
+    Arrays are writable and in C order, wherever they come from: sums depend on the order in their last bits.
     """
 
     inputs: Array  # [N, T, dx]
@@ -42,7 +42,7 @@ class Dataset:
 
     def __post_init__(self) -> None:
         for name in ("inputs", "targets", "counts", "descriptors"):
-            object.__setattr__(self, name, np.ascontiguousarray(getattr(self, name)))
+            object.__setattr__(self, name, np.require(getattr(self, name), requirements=["C", "W"]))
         tasks = {len(part) for part in (self.inputs, self.targets, self.counts, self.descriptors)}
         if len(tasks) != 1 or self.inputs.shape[:2] != self.targets.shape[:2]:
             raise ValueError(

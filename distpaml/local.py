@@ -9,7 +9,6 @@ from distpaml.domains import SimulationError, control_signal, get_domain
 from distpaml.domains.base import Array
 from distpaml.errors import UserError
 from distpaml.evaluate import Evaluation, evaluate
-from distpaml.loop import Parts
 from distpaml.model.meta_model import MetaModel, fit_model
 from distpaml.model.shards import LocalShards, MakePool
 from distpaml.promise import Done, Promise
@@ -92,6 +91,6 @@ class LocalScorer:
         return scores
 
 
-def local_parts(config: Experiment) -> Parts:
+def local_parts(config: Experiment) -> tuple[LocalSimulator, LocalTrainer, LocalScorer]:
     """All three in this process."""
     return LocalSimulator(config), LocalTrainer(config), LocalScorer(config)

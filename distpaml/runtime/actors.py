@@ -1,5 +1,6 @@
 """What runs in the other processes. Every call is a function of its arguments and the config, so Ray may repeat it."""
 
+import warnings
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -26,6 +27,7 @@ class Worker:
 
     def __init__(self, config: Experiment) -> None:
         torch.set_num_threads(config.runtime.threads)
+        warnings.filterwarnings("ignore", message="The given NumPy array is not writable")  # nobody writes to it
         self.config = config
         self.simulator, self.trainer, self.scorer = local_parts(config)
 

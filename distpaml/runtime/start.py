@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import ray
+from ray._private import ray_constants
 from ray._private.services import get_ray_address_from_environment
 
 from distpaml.config import Experiment
@@ -27,14 +28,14 @@ def connected(configs: Iterable[Experiment], verbose: bool = False) -> Iterator[
     """
     for name, value in QUIET.items():
         os.environ.setdefault(name, value)
-    address = get_ray_address_from_environment(None, None)
+    address = get_ray_address_from_environment(None, None)  # type: ignore[arg-type]
     quiet: dict[str, Any] = {} if verbose else {"log_to_driver": False, "logging_level": "error"}
     modules = own_modules(name for config in configs for name in plugin_names(config))
     try:
         if address:
             ray.init(address=address, runtime_env={"py_modules": modules} if modules else None, **quiet)
         else:
-            os.environ["RAY_AUTH_MODE"] = "disabled"
+            _stay_on_this_machine()
             ray.init(address="local", include_dashboard=False, **quiet)
     except (ConnectionError, ValueError, RuntimeError) as error:
         raise UserError(
@@ -55,6 +56,12 @@ def ray_is_there(config: Experiment) -> Iterator[None]:
         with connected([config]):
             check_fits(config, nodes())
             yield
+
+
+def _stay_on_this_machine() -> None:
+    """Ray listens to the whole network unless it believes that clusters are not supported, as on Windows."""
+    os.environ[ray_constants.ENABLE_RAY_CLUSTERS_ENV_VAR] = "0"
+    ray_constants.ENABLE_RAY_CLUSTER = False
 
 
 def plugin_names(config: Experiment) -> list[str]:
