@@ -68,6 +68,7 @@ def run_sweep(sweep: Sweep, journal: Journal, again: bool, verbose: bool, say: C
     if agenda is None:
         return
     from distpaml.runtime.start import can_grow, connected, nodes  # Ray takes a second to import
+    from distpaml.sweep.trainable import PamlTrial
 
     configs = sweep.configs()
     with connected(configs, verbose):
@@ -78,7 +79,7 @@ def run_sweep(sweep: Sweep, journal: Journal, again: bool, verbose: bool, say: C
                 say(f"warning: {sentence} Waiting for the cluster to grow.")
                 break
         journal.add("sweep started")
-        _tune(sweep, agenda, journal, verbose, say)
+        tune_trials(PamlTrial, sweep, agenda, journal, verbose, say)
         journal.add("sweep finished")
 
 
@@ -97,11 +98,13 @@ def _agenda(sweep: Sweep, journal: Journal, again: bool) -> Any:
     return GridAgenda(left, common) if left else None
 
 
-def _tune(sweep: Sweep, agenda: Any, journal: Journal, verbose: bool, say: Callable[[str], None]) -> None:
+def tune_trials(
+    trainable: type, sweep: Sweep, agenda: Any, journal: Journal, verbose: bool, say: Callable[[str], None]
+) -> None:
+    """Every trial of the agenda, as many at once as there is room for."""
     from ray import tune
 
     from distpaml.sweep.observer import Observer
-    from distpaml.sweep.trainable import PamlTrial
 
     def resources(config: dict[str, Any]) -> tune.PlacementGroupFactory:
         experiment = Experiment.from_yaml(next(iter(config["runs"].values())))
@@ -110,7 +113,7 @@ def _tune(sweep: Sweep, agenda: Any, journal: Journal, verbose: bool, say: Calla
     first = sweep.parts[0]
     with tempfile.TemporaryDirectory(prefix="distpaml-tune-") as scratch, _quiet(verbose):
         tune.Tuner(
-            tune.with_resources(PamlTrial, resources),
+            tune.with_resources(trainable, resources),
             tune_config=tune.TuneConfig(
                 search_alg=agenda,
                 scheduler=_scheduler(first),

@@ -32,7 +32,7 @@ def expected(tmp_path_factory):
 def test_a_killed_trial_goes_on_from_its_last_round(tmp_path, expected):
     sweep = SweepProcess(*WORDS, cwd=tmp_path)
     eventually(lambda: begun(tmp_path), 120)
-    processes("ray::PamlTrial", of=sweep.process.pid)[0].send_signal(signal.SIGKILL)
+    processes("ray::ResourceTrainable", of=sweep.process.pid)[0].send_signal(signal.SIGKILL)
     sweep.wait()
     assert sweep.code == 0, sweep.err
     assert results(tmp_path / "out") == expected
