@@ -66,7 +66,7 @@ def test_surprisal_is_the_plain_formula_to_twelve_digits(tasks, latent, seed):
 
 
 def test_surprisal_in_high_precision():
-    """Variances of 1e-8 and 1, distances from 1e-5 to 1e4, where the terms differ by e^±10^16: 50 digits say the same."""
+    """Variances of 1e-8 and 1, distances from 1e-5 to 1e4: fifty digits say the same."""
     from mpmath import mp, mpf
 
     variance = np.array([[1e-8, 1e-4], [1.0, 1e-8], [1e-3, 1e-3]])
