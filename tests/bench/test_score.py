@@ -9,6 +9,7 @@ from distpaml.designs import grid
 from distpaml.local import BLOCK
 
 
+@pytest.mark.slow
 def test_the_scorer_is_compared_and_needs_no_table(tmp_path, monkeypatch):
     monkeypatch.setattr(score, "SIZES", (10**5,))
     monkeypatch.setattr(score, "IN_BLOCKS", 10**5)
