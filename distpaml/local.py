@@ -17,7 +17,7 @@ from distpaml.select.methods import Best
 from distpaml.select.utilities import Knowledge, get_utility
 from distpaml.world import Tasks
 
-BLOCK = 1024
+BLOCK = 2048
 """Candidates that are scored together. Who splits candidates over workers does so between blocks: the same bits."""
 
 
@@ -74,10 +74,13 @@ class LocalScorer:
         self.utility = get_utility(self.name)
 
     def best(self, candidates: Candidates, known: Knowledge) -> Best:
-        blocks = range(0, len(candidates), BLOCK)
-        scores = np.concatenate([self.scores(candidates.take(slice(i, i + BLOCK)), known) for i in blocks])
-        row = int(scores.argmax())
-        return Best(row, float(scores[row]))
+        best = Best(0, -np.inf)
+        for first in range(0, len(candidates), BLOCK):
+            scores = self.scores(candidates.take(slice(first, first + BLOCK)), known)
+            row = int(scores.argmax())
+            if scores[row] > best.utility:
+                best = Best(first + row, float(scores[row]))
+        return best
 
     def scores(self, block: Candidates, known: Knowledge) -> np.ndarray:
         """Utilities [K] of a block."""

@@ -79,7 +79,11 @@ def run_sweep(sweep: Sweep, journal: Journal, again: bool, verbose: bool, say: C
                 say(f"warning: {sentence} Waiting for the cluster to grow.")
                 break
         journal.add("sweep started")
-        tune_trials(PamlTrial, sweep, agenda, journal, verbose, say)
+        try:
+            tune_trials(PamlTrial, sweep, agenda, journal, verbose, say)
+        except KeyboardInterrupt:
+            journal.add("sweep stopped")
+            raise
         journal.add("sweep finished")
 
 
