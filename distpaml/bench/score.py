@@ -6,7 +6,7 @@
     memory-N, memory-N-scipy  what each adds to the memory of a process of its own; ours makes the grid as it goes
 
 Times are seconds of CPU, the least of some repetitions in which the sides take turns. All sides must find the same
-candidate. A side is left out where its tables would need more than half of the memory that is free.
+candidate. A side is left out where its tables would need more than 80 % of the memory that is free.
 """
 
 import os
@@ -32,7 +32,7 @@ TASKS, LATENT = 20, 2
 SIZES = (10**4, 10**5, 10**6, 10**7, 10**8)
 IN_BLOCKS = 10**6
 """Candidates for which the others are also called block by block."""
-TABLES = 5
+TABLES = 7
 """Tables of candidates × tasks that the others hold at the same time, at most."""
 REACH = 12.0
 Side = Callable[[np.ndarray], int]
@@ -136,7 +136,7 @@ def _need(size: int) -> int:
 
 
 def _fits(size: int) -> bool:
-    return _need(size) < 0.5 * os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return _need(size) < 0.8 * os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def _memory(size: int) -> Iterator[Result]:
