@@ -15,6 +15,7 @@ from distpaml.errors import UserError
 from distpaml.evaluate import Evaluation, evaluate
 from distpaml.loop import active_loop
 from distpaml.model.meta_model import MetaModel, fit_model
+from distpaml.model.picture_model import fit_picture_model
 from distpaml.records import RunDirectory
 from distpaml.rounds import Record
 from distpaml.select.candidates import Candidates
@@ -56,10 +57,12 @@ class LocalTrainer:
     """The fit and the evaluation that the config asks for."""
 
     def __init__(self, config: Experiment) -> None:
-        self.config = config
+        self.config, self.world = config, World(config)
 
     def fit(self, data: Dataset, round: int, last: MetaModel | None, latents: Array | None) -> MetaModel:
         seed = int(seeds.rng(self.config.seed, "fit", round).integers(2**31))
+        if (album := self.world.album(data.descriptors)) is not None:
+            return fit_picture_model(data, album, self.config.model, self.config.fit, seed, last)
         return fit_model(data, self.config.model, self.config.fit, seed, last, latents)
 
     def evaluate(self, model: MetaModel, data: Dataset, test: Dataset) -> Evaluation:
