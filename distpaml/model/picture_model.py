@@ -42,6 +42,8 @@ def fit_picture_model(
         raise UserError("fit.kind is 'svgp-ngd', but a model of images is fitted by 'collapsed' or 'svgp'.")
     training, inputs, targets = training_set(data, model, fit.shards, seed)
     pictures = new_pictures(album, model, seed)
+    if last is not None and last.pictures is not None:
+        _check_the_same(pictures, last.pictures)
     mean = training.x.new_zeros(len(data), model.latent)
     gp = LatentGP(training.x.shape[-1], training.y.shape[-1], mean, training.descriptors)
     gp.decoder = pictures
@@ -62,3 +64,12 @@ def fit_picture_model(
     for parameter in gp.parameters():
         parameter.grad = None
     return MetaModel(gp, posterior, inputs, targets, training.descriptors, plain_terms(terms, posterior, evaluations))
+
+
+def _check_the_same(now: Pictures, before: Pictures) -> None:
+    """Images must not change in the middle of a run, as they might on a machine with other GL libraries."""
+    if not torch.equal(now.images, before.images):
+        raise UserError(
+            "The images are drawn differently from those of the last round; go on where the run began, or with the "
+            "same GL libraries."
+        )
