@@ -136,7 +136,7 @@ def _gpytorch_step(data: Dataset, inducing: int) -> float:
 
 
 def _gap(problem: Problem, tasks: int) -> Result:
-    data, experiment, steps = problem.first(tasks), problem.experiment, options.steps or PAPER_STEPS
+    data, experiment = problem.first(tasks), problem.experiment
     bounds, seconds = [], []
     longer = {"evaluations": 10 * experiment.fit.evaluations, "tolerance": 1e-9}
     for fit in (experiment.fit, experiment.fit.model_copy(update=longer)):
@@ -173,7 +173,7 @@ def _costs() -> None:
 
 
 def _evaluation_seconds(problem: Problem, tasks: int) -> float:
-    data, experiment, steps = problem.first(tasks), problem.experiment, options.steps or PAPER_STEPS
+    data, experiment = problem.first(tasks), problem.experiment
     training = training_set(data, experiment.model, shards=1, seed=0)[0]
     embedding = descriptor_embedding(training.descriptors, experiment.model.latent, torch.Generator().manual_seed(0))
     gp = LatentGP(training.x.shape[-1], training.y.shape[-1], embedding, training.descriptors)
