@@ -20,7 +20,7 @@ from hashlib import sha256
 from importlib.metadata import version
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -55,23 +55,20 @@ def render(domain: str, reading: str, tasks: Array, height: int, width: int) -> 
 def _kept(request: str) -> Array:
     """From the file of this request, which is written if it is not there or not whole."""
     file = _file(request)
-    with (
-        suppress(OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile),
-        np.load(file, allow_pickle=False) as npz,
-    ):
-        return _grey(npz["pixels"])
+    with suppress(OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile), open(file, "rb") as stored:
+        return _grey(stored)
     contents, _ = _drawn(request)
     with suppress(OSError):  # a cache that cannot be written costs time only
         file.parent.mkdir(parents=True, exist_ok=True)
         own = file.with_suffix(f".{os.getpid()}")  # others may be writing the same images
         write_durably(own, contents)
         os.replace(own, file)
-    with np.load(BytesIO(contents), allow_pickle=False) as npz:
-        return _grey(npz["pixels"])
+    return _grey(BytesIO(contents))
 
 
-def _grey(pixels: Array) -> Array:
-    return pixels.astype(np.float64) / 255.0
+def _grey(stored: BinaryIO) -> Array:
+    with np.load(stored, allow_pickle=False) as npz:
+        return npz["pixels"].astype(np.float64) / 255.0
 
 
 def _file(request: str) -> Path:
