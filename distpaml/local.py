@@ -15,7 +15,7 @@ from distpaml.errors import UserError
 from distpaml.evaluate import Evaluation, evaluate
 from distpaml.loop import active_loop
 from distpaml.model.meta_model import MetaModel, fit_model
-from distpaml.model.picture_model import fit_picture_model
+from distpaml.model.picture_model import check_settings, fit_picture_model
 from distpaml.records import RunDirectory
 from distpaml.rounds import Record
 from distpaml.select.candidates import Candidates
@@ -58,6 +58,8 @@ class LocalTrainer:
 
     def __init__(self, config: Experiment) -> None:
         self.config, self.world = config, World(config)
+        if self.world.choices is not None and (album := self.world.album(self.world.choices)) is not None:
+            check_settings(album, config.model, config.fit)
 
     def fit(self, data: Dataset, round: int, last: MetaModel | None, latents: Array | None) -> MetaModel:
         seed = int(seeds.rng(self.config.seed, "fit", round).integers(2**31))

@@ -142,7 +142,7 @@ def test_what_makes_no_sense_is_one_sentence_before_anything_is_written(tmp_path
     assert main(arguments) == 2
     error = capsys.readouterr().err
     assert error.startswith("error: ") and error.count("\n") == 1 and sentence in error
-    assert not (tmp_path / "run" / "records.jsonl").exists()
+    assert not (tmp_path / "run").exists()
 
 
 def test_images_of_ones_own(tmp_path, monkeypatch):

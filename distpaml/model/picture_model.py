@@ -26,6 +26,13 @@ def new_pictures(album: Album, model: ModelConfig, seed: int) -> Pictures:
     return Pictures(network, images, labels, model.network)
 
 
+def check_settings(album: Album, model: ModelConfig, fit: FitConfig) -> None:
+    """A `UserError` if such a model cannot be fitted, before anything else is done."""
+    if fit.kind == "svgp-ngd":
+        raise UserError("fit.kind is 'svgp-ngd', but a model of images is fitted by 'collapsed' or 'svgp'.")
+    new_pictures(album, model, seed=0)
+
+
 def reported_base(pictures: Pictures, seed: int) -> Tensor:
     """The samples [S, K, Q] of the bound that is reported, and by which the paper's procedure keeps its best state."""
     generator = torch.Generator().manual_seed(seed)
@@ -38,8 +45,6 @@ def fit_picture_model(
     data: Dataset, album: Album, model: ModelConfig, fit: FitConfig, seed: int, last: MetaModel | None = None
 ) -> MetaModel:
     """Fit to `data`, whose descriptors are labels of images in `album`; the kernel starts from that of `last`."""
-    if fit.kind == "svgp-ngd":
-        raise UserError("fit.kind is 'svgp-ngd', but a model of images is fitted by 'collapsed' or 'svgp'.")
     training, inputs, targets = training_set(data, model, fit.shards, seed)
     pictures = new_pictures(album, model, seed)
     if last is not None and last.pictures is not None:

@@ -18,7 +18,7 @@ from distpaml.model.fit import place
 from distpaml.model.latent_gp import LatentGP
 from distpaml.model.meta_model import training_set
 from distpaml.model.networks import Network, make_network
-from distpaml.model.picture_model import fit_picture_model, new_pictures, reported_base
+from distpaml.model.picture_model import check_settings, fit_picture_model, new_pictures, reported_base
 from distpaml.model.pictures import Encoded, Pictures
 from distpaml.model.posterior import Posterior
 from distpaml.model.stochastic import Inducing
@@ -221,7 +221,7 @@ def test_what_images_cannot_do_is_a_sentence(setting, fitted):
         fitted.infer(setting.data, use_descriptors=True)
     fit = setting.config.fit.model_copy(update={"kind": "svgp-ngd"})
     with pytest.raises(UserError, match="'collapsed' or 'svgp'"):
-        fit_picture_model(setting.data, setting.album, setting.config.model, fit, 0)
+        check_settings(setting.album, setting.config.model, fit)
     with pytest.raises(UserError, match="no image with the label"):
         fitted.pictures.rows(torch.tensor([[9.0]]).double())
 
@@ -312,5 +312,5 @@ def test_shipped_networks_keep_the_contract_at_any_size(name, height, width):
 
 
 def test_an_unknown_network_is_a_sentence():
-    with pytest.raises(UserError, match="model.network is 'mpl', but should be mlp, conv or one's own"):
+    with pytest.raises(UserError, match=r"model\.network is 'mpl', but should be mlp, conv or one's own"):
         make_network("mpl", 8, 8, 2, 0, torch.float64)
