@@ -2,12 +2,14 @@
 
 `latent_grid`     the paper's: a grid in latent space around the embeddings, decoded; kept if the descriptor is valid
 `descriptor_set`  the other way round: descriptors that exist, mapped to latents, so that all are real tasks
+`image_set`       images that were not chosen yet, encoded by the model's network
 """
 
 from dataclasses import dataclass, replace
 from math import ceil, log2
 
 import numpy as np
+import torch
 from scipy.stats import qmc
 
 from distpaml.designs import grid
@@ -75,6 +77,16 @@ def descriptor_set(model: MetaModel, low: Array, high: Array, descriptors: Array
     encoder = Encoder.fit(model.descriptors.double().numpy(), embedding, spread, low, high)
     mean, variance = encoder.encode(descriptors)
     return Candidates(descriptors, mean, variance, len(descriptors))
+
+
+def image_set(model: MetaModel, labels: Array) -> Candidates:
+    """The tasks whose images have these labels [K, E], at the means of their encodings."""
+    pictures = model.pictures
+    assert pictures is not None
+    with torch.no_grad():
+        means = pictures.encoded().mean[pictures.rows(torch.as_tensor(labels).to(pictures.labels))]
+    mean = means.double().numpy().copy()
+    return Candidates(labels, mean, np.zeros_like(mean), len(pictures))
 
 
 def fine_set(low: Array, high: Array, size: int, rng: np.random.Generator) -> Array:
