@@ -11,8 +11,3 @@ models.py         the model of a journal, and where it is kept
 choice.py         which task next
 experiment.py     Experiment: ask, tell, attach, fail, predict, infer, status
 """
-
-from distpaml.lab.declaration import Declaration
-from distpaml.lab.experiment import Experiment
-
-__all__ = ["Declaration", "Experiment"]

@@ -38,7 +38,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def new(options: Namespace) -> None:
-    from distpaml.lab import Declaration, Experiment
+    from distpaml.lab.declaration import Declaration
+    from distpaml.lab.experiment import Experiment
 
     declaration = Declaration.of(options.declaration, options.overrides)
     experiment = Experiment(declaration, options.directory)
@@ -128,7 +129,7 @@ def _parser() -> ArgumentParser:
 
 
 def _load(options: Namespace) -> "Experiment":
-    from distpaml.lab import Experiment
+    from distpaml.lab.experiment import Experiment
 
     return Experiment.load(options.dir)
 

@@ -192,7 +192,8 @@ class _Table:
         leaps = self._unwrapped(states, time, good, rows, notes)
         if leaps.any():
             row, column = np.argwhere(leaps)[0]
-            said = f"{d.states[column]} in {_rows(leaps.any(1), rows)} leaps away from its neighbours and back"
+            where = _rows(np.asarray(leaps.any(axis=1)), rows)
+            said = f"{d.states[column]} in {where} leaps away from its neighbours and back"
             if d.outliers == "refuse":
                 value = states[row, column] / d.scale(d.states[column])
                 raise self._refusal(
