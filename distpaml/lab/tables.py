@@ -1,6 +1,6 @@
 """Files from a data logger as columns by name: csv, npz or parquet. No pickle is read."""
 
-import re
+import csv
 import zipfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -57,20 +57,24 @@ def _column(values: Any, name: str, where: str) -> NDArray[Any]:
 
 
 def _csv(path: Path) -> Mapping[str, Any]:
-    import pandas
-
+    """Cells as text. The separator is the one of comma, semicolon and tab that the header has most of."""
     text = path.read_text(encoding="utf-8-sig")
-    header = text.partition("\n")[0]
-    separator = max(",;\t", key=header.count)
-    names = [re.sub(r'^"(.*)"$', r"\1", name.strip()) for name in header.split(separator)]
-    if len(set(names)) < len(names):
-        raise UserError(f"{path} has two columns of the same name.")
+    separator = max(",;\t", key=text.partition("\n")[0].count)
     try:
-        return pandas.read_csv(
-            path, sep=separator, encoding="utf-8-sig", skip_blank_lines=False, index_col=False, low_memory=False
-        )
-    except (ValueError, pandas.errors.ParserError) as error:
-        raise UserError(f"{path} is not a csv table: {' '.join(str(error).split())[:200]}.") from error
+        header, *rows = list(csv.reader(text.splitlines(keepends=True), delimiter=separator)) or [[]]
+    except csv.Error as error:
+        raise UserError(f"{path} is not a csv table: {error}.") from error
+    while rows and not any(cell.strip() for cell in rows[-1]):
+        rows.pop()
+    names = [name.strip() for name in header]
+    for name in names:
+        if name and names.count(name) > 1:
+            raise UserError(f"{path} has two columns named {name[:40]!r}.")
+    for number, row in enumerate(rows, start=1):
+        if row and len(row) != len(names):
+            raise UserError(f"{path} has {len(row)} cells in row {number}, but {len(names)} in its header.")
+    columns = zip(*(row or [""] * len(names) for row in rows), strict=True) if rows else ([] for _ in names)
+    return {name: np.array(column, dtype=object) for name, column in zip(names, columns, strict=True) if name}
 
 
 def _npz(path: Path) -> Mapping[str, Any]:

@@ -103,7 +103,7 @@ def test_another_declaration_is_refused(tmp_path):
     Experiment(declared(), tmp_path / "experiment")
     with pytest.raises(UserError, match="holds another experiment: seed is different"):
         Experiment(declared(seed=1), tmp_path / "experiment")
-    with pytest.raises(UserError, match=r"is not empty: it has spring_plugins.py"):
+    with pytest.raises(UserError, match=r"is not empty: it has experiment;"):
         Experiment(declared(), tmp_path)
     with pytest.raises(UserError, match="is not the directory of an experiment"):
         Experiment.load(tmp_path)
