@@ -43,11 +43,12 @@ def record(path: Path, payload: float, length: float, joint: str) -> None:
 
 
 def serve(folder: Path) -> None:
-    """Carry out orders; every fourth breaks something."""
+    """Carry out orders until told to stop, or left alone; every fourth breaks something."""
     orders, results = folder / "orders", folder / "results"
     for path in (orders, results):
         path.mkdir(parents=True, exist_ok=True)
-    while not (folder / "stop").exists():
+    owner = os.getppid()
+    while not (folder / "stop").exists() and os.getppid() == owner:
         for order in sorted(orders.glob("[0-9]*.json")):
             if int(order.stem) % 4 == 0:
                 (results / f"{order.stem}.txt").write_text("the gripper lost its payload")

@@ -207,9 +207,9 @@ def test_files_that_cannot_be_read_are_refused_with_a_sentence(tmp_path):
         (tmp_path / name).write_bytes(contents)
         with pytest.raises(UserError, match=name):
             record(tmp_path / name, PLAIN)
-    with pytest.raises(UserError, match="e.csv cannot be read: No such file"):
+    with pytest.raises(UserError, match=r"e.csv cannot be read: No such file"):
         record(tmp_path / "e.csv", PLAIN)
-    with pytest.raises(UserError, match="should be a file that ends in .csv, .npz, .parquet"):
+    with pytest.raises(UserError, match=r"should be a file that ends in .csv, .npz, .parquet"):
         record(tmp_path / "e.xlsx", PLAIN)
     np.savez(tmp_path / "f.npz", x=np.array([object()]), v=[1], u=[1])
     with pytest.raises(UserError, match="not an npz file of plain arrays"):
