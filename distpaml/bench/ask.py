@@ -8,10 +8,10 @@ experiment's memory: `fit_model` with the settings of a run, afresh, and one cho
 """
 
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
@@ -39,13 +39,13 @@ def run(options: Namespace, tasks: int = 20, overrides: Sequence[str] = (), **se
             lab.attach(loop, initial, task)
         (asked,) = loop.ask()
         loop.tell(asked.id, lab.columns(np.array([*asked.descriptor.values()], dtype=float), initial.starts[-1]))
-        single = _seconds(lambda: loop.ask())
+        single = _seconds("ask", loop.ask)
 
         at_once = Experiment(declaration, Path(folder) / "at-once")
         for task in range(tasks):
             lab.attach(at_once, initial, task)
-        eight = _seconds(lambda: at_once.ask(8))
-        other = _seconds(lambda: _by_hand(at_once, config))
+        eight = _seconds("ask-8", lambda: at_once.ask(8))
+        other = _seconds("by hand", lambda: _by_hand(at_once, config))
     what = "a fit afresh with the settings of a run, and a choice"
     return [Result(name, other / ours, ours, other, "s", what) for name, ours in (("ask", single), ("ask-8", eight))]
 
@@ -85,7 +85,10 @@ def _by_hand(experiment: Experiment, config: Config) -> None:
         best(declaration, experiment.space, state, model, data, 1)
 
 
-def _seconds(call: Any) -> float:
-    begin = perf_counter()
+def _seconds(name: str, call: Callable[[], object]) -> float:
+    """Of the clock; seconds of the processor, which do not depend on who else uses it, are printed."""
+    begin, busy = perf_counter(), process_time()
     call()
-    return perf_counter() - begin
+    seconds = perf_counter() - begin
+    print(f"{name}: {seconds:.1f} s, of which {process_time() - busy:.1f} s of the processor", flush=True)
+    return seconds

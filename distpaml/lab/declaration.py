@@ -37,8 +37,10 @@ class PromptFit(FitConfig):
 
     evaluations: Positive = 50
     """Most evaluations of the collapsed bound in a fit that starts afresh."""
+    warm_evaluations: Positive = 30
+    """Most evaluations in a fit that starts from the last one."""
     restarts: Positive = 1
-    """Initialisations tried in such a fit."""
+    """Initialisations tried in a fit that starts afresh."""
 
 
 class Declaration(Section):
