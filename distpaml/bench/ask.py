@@ -20,9 +20,9 @@ from distpaml.bench import Result
 from distpaml.config import Experiment as Config
 from distpaml.config import load
 from distpaml.domains.base import Array
-from distpaml.lab.choice import best
 from distpaml.lab.experiment import Experiment
 from distpaml.lab.models import threads
+from distpaml.lab.ranking import best
 from distpaml.local import LocalSimulator
 from distpaml.model.meta_model import fit_model
 from distpaml.world import Tasks, World

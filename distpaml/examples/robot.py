@@ -21,8 +21,9 @@ DT, SAMPLES, LOST = 0.05, 100, 40
 FRICTION = {"plain": 0.4, "bearing": 0.05}
 
 
-def record(path: Path, payload: float, length: float, joint: str) -> None:
+def record(path: str | Path, payload: float, length: float, joint: str) -> None:
     """Move an arm with this payload [kg], length [m] and joint, and write what the sensors said."""
+    path = Path(path)
     rng = np.random.default_rng(crc32(f"{payload} {length} {joint}".encode()))
     times = np.arange(SAMPLES) * DT + rng.uniform(-0.1, 0.1, SAMPLES) * DT
     torques = 6.0 * np.sign(np.sin(np.arange(SAMPLES) / 8.0)) + rng.normal(0.0, 0.5, SAMPLES)

@@ -13,9 +13,10 @@ import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,16 +26,15 @@ from distpaml.errors import UserError
 from distpaml.files import sync_folder, write_durably
 from distpaml.lab import choice
 from distpaml.lab.declaration import Declaration
-from distpaml.lab.journal import Ask, Asked, Attach, Event, Fail, Journal, Tell, Value, explained, locked
-from distpaml.lab.models import Models, as_dataset, threads
+from distpaml.lab.journal import Ask, Asked, Attach, Event, Fail, Journal, Tell, explained, locked
 from distpaml.lab.recordings import Recording, record
-from distpaml.lab.space import Space, settled, worded
+from distpaml.lab.space import Space, settled
 from distpaml.lab.state import State, Task
-from distpaml.model.meta_model import MetaModel
-from distpaml.model.posterior import Latents
-from distpaml.model.rollouts import rollout
-from distpaml.select.candidates import descriptor_set
-from distpaml.select.utilities import get_utility
+
+if TYPE_CHECKING:  # they load torch, which only models need
+    from distpaml.lab.models import Models
+    from distpaml.model.meta_model import MetaModel
+    from distpaml.model.posterior import Latents
 
 DECLARATION = "experiment.yaml"
 MOST = 1000
@@ -115,7 +115,6 @@ class Experiment:
         self.directory, self.declaration = folder, declaration
         self.space = Space(declaration)
         self._journal, self._state = Journal(folder), State()
-        self._models = Models(declaration, self.space, self._journal)
         self._catch_up()
 
     def ask(self, n: int = 1) -> list[Asked]:
@@ -127,9 +126,12 @@ class Experiment:
             if fitted is None:
                 tasks = choice.spread(self.space, state, n, self.declaration.selection.retry_after)
             else:
+                from distpaml.lab.models import threads
+                from distpaml.lab.ranking import best
+
                 model, data = self._models.get(fitted, state), self._models.dataset(fitted.data, state)
                 with threads(self.declaration.threads):
-                    tasks = choice.best(self.declaration, self.space, state, model, data, n)
+                    tasks = best(self.declaration, self.space, state, model, data, n)
             if not tasks:
                 raise UserError(
                     f"There is nothing left to ask for: each of the {len(self.space.candidates)} descriptors is out or "
@@ -181,6 +183,8 @@ class Experiment:
         `task` is a descriptor, the number of an observed task, or a trajectory from which the latent is inferred;
         after a trajectory, the start is its end unless given. Mean and deviation are those of sampled rollouts.
         """
+        from distpaml.lab import predictions
+
         d = self.declaration
         signal = np.asarray(controls, dtype=float)
         if signal.ndim != 2 or signal.shape[1] != len(d.controls) or not np.isfinite(signal).all() or not len(signal):
@@ -199,19 +203,18 @@ class Experiment:
             begin = begin * scale
         with self._writing() as state:
             model = self._model(state)
-            with threads(d.threads):
-                latents = self._latents(task, recording, model, state)
-                states = rollout(model, begin, signal, latents, d.angle_places, samples, d.seed)
+            latents = self._latents(task, recording, model, state)
+            states = predictions.trajectories(model, latents, begin, signal, d, samples)
         return Forecast(states.mean(axis=0) / scale, states.std(axis=0) / scale)
 
     def infer(self, trajectory: Any, descriptor: Mapping[str, Any] | None = None) -> Inferred:
         """q(h) of a task from a trajectory, and from its descriptor if that is given."""
+        from distpaml.lab import predictions
+
         recording = record(trajectory, self.declaration)
         encoded = None if descriptor is None else self.space.encode([self.space.check(descriptor)])[0]
         with self._writing() as state:
-            model = self._model(state)
-            with threads(self.declaration.threads):
-                latents = _inferred(model, recording, self.declaration, encoded)
+            latents = predictions.of_recording(self._model(state), recording, self.declaration, encoded)
         return Inferred(latents.mean[0].numpy(), latents.variance[0].numpy())
 
     def status(self) -> Status:
@@ -270,7 +273,13 @@ class Experiment:
             raise UserError(f"There is no task {id!r}; {hint}.")
         return state.tasks[id]
 
-    def _model(self, state: State) -> MetaModel:
+    @cached_property
+    def _models(self) -> "Models":
+        from distpaml.lab.models import Models
+
+        return Models(self.declaration, self.space, self._journal)
+
+    def _model(self, state: State) -> "MetaModel":
         if not state.order:
             raise UserError("Nothing has been observed yet, so there is no model.")
         return self._models.get(self._models.wanted(state), state)
@@ -278,26 +287,16 @@ class Experiment:
     def _is_descriptor(self, task: Any) -> bool:
         return isinstance(task, Mapping) and not set(self.declaration.states) & set(task)
 
-    def _latents(self, task: Any, recording: Recording | None, model: MetaModel, state: State) -> Latents:
+    def _latents(self, task: Any, recording: Recording | None, model: "MetaModel", state: State) -> "Latents":
+        from distpaml.lab import predictions
+
         if recording is not None:
-            return _inferred(model, recording, self.declaration)
+            return predictions.of_recording(model, recording, self.declaration, None)
         if isinstance(task, int):
             if self._task(task, state).state != "observed":
                 raise UserError(f"Task {task} has not been observed; give its descriptor instead.")
-            row = state.order.index(task)
-            return Latents(model.embeddings.mean[row : row + 1], model.embeddings.variance[row : row + 1])
-        encoded = self.space.encode([self.space.check(task)])
-        ones = np.ones(encoded.shape[1])
-        found = descriptor_set(model, -ones, ones, encoded)
-        like = model.embeddings.mean
-        return Latents(like.new_tensor(found.mean), like.new_tensor(found.variance))
-
-
-def _inferred(
-    model: MetaModel, recording: Recording, declaration: Declaration, encoded: Array | None = None
-) -> Latents:
-    row = np.zeros(model.descriptors.shape[1]) if encoded is None else encoded
-    return model.infer(as_dataset(recording, declaration, row), use_descriptors=encoded is not None)
+            return predictions.of_observed(model, state.order.index(task))
+        return predictions.of_descriptor(model, self.space.encode([self.space.check(task)])[0])
 
 
 def _read(folder: Path) -> Declaration | None:
@@ -318,10 +317,9 @@ def _must_be_empty(folder: Path) -> None:
 
 def _try_out(declaration: Declaration) -> None:
     """Find out now what would go wrong at the first ask."""
+    from distpaml.select.utilities import get_utility
+
     space = Space(declaration)
     space.encode(space.candidates[:1])
     space.costs()
     get_utility(declaration.selection.utility)
-
-
-__all__ = ["Experiment", "Forecast", "Inferred", "Status", "Value", "worded"]

@@ -8,8 +8,8 @@ from spring import declared, run
 
 from distpaml import Experiment
 from distpaml.errors import UserError
-from distpaml.lab.choice import gain_per_cost
 from distpaml.lab.declaration import Declaration
+from distpaml.lab.ranking import gain_per_cost
 from distpaml.lab.space import Space, settled
 
 MIXED = {
