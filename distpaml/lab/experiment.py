@@ -81,12 +81,13 @@ class Experiment:
         self, declaration: Declaration | Mapping[str, Any] | str | PathLike[str], directory: str | PathLike[str]
     ) -> None:
         folder = Path(directory)
-        wanted = settled(Declaration.of(declaration))
+        wanted = Declaration.of(declaration)
         with explained(folder):
             folder.mkdir(parents=True, exist_ok=True)
             sync_folder(folder.parent)
         with locked(folder):
             kept = _read(folder)
+            wanted = settled(wanted, kept)
             if kept is None:
                 _must_be_empty(folder)
                 _try_out(wanted)
@@ -177,33 +178,30 @@ class Experiment:
             self._append(event)
         return event
 
-    def predict(self, task: Any, controls: ArrayLike, start: ArrayLike | None = None, samples: int = 100) -> Forecast:
-        """Where `controls` [T, U] lead from the state `start` [D], in declared units.
+    def predict(
+        self, task: Any, controls: ArrayLike | None = None, start: ArrayLike | None = None, samples: int = 100
+    ) -> Forecast:
+        """Where `controls` [T, U] lead from the state `start` [D], in declared units, by sampled rollouts.
 
-        `task` is a descriptor, the number of an observed task, or a trajectory from which the latent is inferred;
-        after a trajectory, the start is its end unless given. Mean and deviation are those of sampled rollouts.
+        `task` is a descriptor, the number of an observed task, or a trajectory from which the latent is inferred. What
+        is not given is taken from the trajectory, from the task's first one, or from the newest one there is: the same
+        controls from the same start. Controls that are given go on from the end of a trajectory.
         """
         from distpaml.lab import predictions
 
         d = self.declaration
-        signal = np.asarray(controls, dtype=float)
-        if signal.ndim != 2 or signal.shape[1] != len(d.controls) or not np.isfinite(signal).all() or not len(signal):
-            raise UserError(
-                f"controls should be rows of {len(d.controls)} finite numbers, not of shape {list(signal.shape)}."
-            )
-        recording = None
-        if not isinstance(task, int) and not self._is_descriptor(task):
-            recording = record(task, d)
         scale = np.array([d.scale(name) for name in d.states])
-        begin = recording.states[-1][-1] if start is None and recording is not None else None
-        if begin is None:
-            begin = np.asarray(start if start is not None else np.nan, dtype=float)
-            if begin.shape != (len(d.states),) or not np.isfinite(begin).all():
-                raise UserError(f"start should be {len(d.states)} finite numbers: {', '.join(d.states)}.")
-            begin = begin * scale
+        signal = None if controls is None else _rows(controls, len(d.controls), "controls")
+        begin = None if start is None else _rows([start], len(d.states), "start")[0] * scale
+        recording = None if isinstance(task, int) or self._is_descriptor(task) else record(task, d)
         with self._writing() as state:
             model = self._model(state)
             latents = self._latents(task, recording, model, state)
+            line = state.tasks[task if isinstance(task, int) else state.order[-1]].lines[0]
+            like = recording or self._journal.recording(line)
+            if begin is None:
+                begin = like.states[0][0] if signal is None or recording is None else like.states[-1][-1]
+            signal = like.controls[0] if signal is None else signal
             states = predictions.trajectories(model, latents, begin, signal, d, samples)
         return Forecast(states.mean(axis=0) / scale, states.std(axis=0) / scale)
 
@@ -261,7 +259,11 @@ class Experiment:
     def _catch_up(self, refresh: bool = True) -> None:
         if refresh:
             self._journal.refresh()
-        self._state.apply(self._journal.events[self._state.lines :])
+        try:
+            self._state.apply(self._journal.events[self._state.lines :])
+        except KeyError as error:
+            line = self._state.lines
+            raise UserError(f"{self._journal.file} is damaged in line {line}: there is no task {error}.") from error
 
     def _choosing(self, state: State) -> bool:
         return len(state.order) >= self.declaration.initial
@@ -297,6 +299,16 @@ class Experiment:
                 raise UserError(f"Task {task} has not been observed; give its descriptor instead.")
             return predictions.of_observed(model, state.order.index(task))
         return predictions.of_descriptor(model, self.space.encode([self.space.check(task)])[0])
+
+
+def _rows(values: Any, width: int, name: str) -> Array:
+    try:
+        rows = np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        rows = np.empty(0)
+    if rows.ndim != 2 or rows.shape[1] != width or not len(rows) or not np.isfinite(rows).all():
+        raise UserError(f"{name} should be {'rows of ' if name == 'controls' else ''}{width} finite numbers.")
+    return rows
 
 
 def _read(folder: Path) -> Declaration | None:

@@ -17,7 +17,7 @@ from distpaml import seeds
 from distpaml.domains.base import Array
 from distpaml.errors import UserError
 from distpaml.lab.declaration import Declaration
-from distpaml.lab.dimensions import Images, Value
+from distpaml.lab.dimensions import Dimension, Images, Value
 from distpaml.lab.images import with_codes
 from distpaml.lab.tables import columns_of, read_table
 from distpaml.plugins import load_object
@@ -31,10 +31,11 @@ LONGEST = 10_000
 """Rows of a user's list."""
 
 
-def settled(declaration: Declaration) -> Declaration:
-    """The declaration without references to files: lists are written out, and images have their codes."""
+def settled(declaration: Declaration, kept: Declaration | None = None) -> Declaration:
+    """The declaration without references to files: lists are written out, and images have the codes they had."""
+    known = {} if kept is None else kept.dimensions
     descriptors = {
-        name: with_codes(dimension) if isinstance(dimension, Images) else dimension
+        name: _coded(dimension, known.get(name)) if isinstance(dimension, Images) else dimension
         for name, dimension in declaration.dimensions.items()
     }
     choices = declaration.choices
@@ -46,6 +47,11 @@ def settled(declaration: Declaration) -> Declaration:
         columns = columns_of(table, descriptors, choices)
         choices = tuple(zip(*(column.tolist() for column in columns.values()), strict=True))
     return declaration.model_copy(update={"descriptors": descriptors, "choices": choices})
+
+
+def _coded(dimension: Images, known: Dimension | None) -> Images:
+    same = isinstance(known, Images) and known.model_copy(update={"codes": dimension.codes}) == dimension
+    return known if same else with_codes(dimension)  # type: ignore[return-value]
 
 
 class Space:

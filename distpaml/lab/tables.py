@@ -1,6 +1,7 @@
 """Files from a data logger as columns by name: csv, npz or parquet. No pickle is read."""
 
 import csv
+import re
 import zipfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -13,6 +14,7 @@ from distpaml.errors import UserError
 
 Columns = dict[str, NDArray[Any]]
 
+DECIMAL_COMMA = re.compile(r"^(\s*[-+]?\d*),(\d+(?:[eE][-+]?\d+)?\s*)$")
 LARGEST = 200_000_000
 """Bytes of a file."""
 
@@ -57,7 +59,8 @@ def _column(values: Any, name: str, where: str) -> NDArray[Any]:
 
 
 def _csv(path: Path) -> Mapping[str, Any]:
-    """Cells as text. The separator is the one of comma, semicolon and tab that the header has most of."""
+    """Cells as text. The separator is the one of comma, semicolon and tab that the header has most of; where it is not
+    the comma, commas within numbers are decimal points."""
     text = path.read_text(encoding="utf-8-sig")
     separator = max(",;\t", key=text.partition("\n")[0].count)
     try:
@@ -66,6 +69,8 @@ def _csv(path: Path) -> Mapping[str, Any]:
         raise UserError(f"{path} is not a csv table: {error}.") from error
     while rows and not any(cell.strip() for cell in rows[-1]):
         rows.pop()
+    if separator != ",":
+        rows = [[DECIMAL_COMMA.sub(r"\1.\2", cell) for cell in row] for row in rows]
     names = [name.strip() for name in header]
     for name in names:
         if name and names.count(name) > 1:

@@ -59,7 +59,7 @@ def _die(folder: Path, returned: Path, at: int) -> None:
 
 def _process(target, *arguments) -> multiprocessing.Process:
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["distpaml.lab.experiment", "spring"])
+    context.set_forkserver_preload(["distpaml.lab.experiment", "distpaml.lab.ranking", "spring"])
     process = context.Process(target=target, args=arguments)
     process.start()
     return process
@@ -124,6 +124,9 @@ def test_damage_is_named(tmp_path, undisturbed):
     lines = (folder / "journal.jsonl").read_bytes().splitlines(keepends=True)
     (folder / "journal.jsonl").write_bytes(b"".join([*lines[:2], b"{}\n", *lines[3:]]))
     with pytest.raises(UserError, match=r"journal.jsonl is damaged in line 3"):
+        Experiment.load(folder)
+    (folder / "journal.jsonl").write_bytes(b"".join([*lines[1:]]))
+    with pytest.raises(UserError, match=r"journal.jsonl is damaged in line 1: there is no task 1"):
         Experiment.load(folder)
     (folder / "journal.jsonl").write_bytes(b"".join(lines))
     (folder / "data" / "0002.npz").write_bytes(b"PK")

@@ -101,8 +101,13 @@ def test_forecasts_are_right_for_a_well_known_task_whatever_way_it_is_named(tmp_
         assert np.allclose(forecast.mean[0], [0.3, 0.0]) and forecast.deviation[0].max() < 1e-9
         error = np.sqrt(np.mean((forecast.mean - states) ** 2, axis=0)) / states.std(axis=0)
         assert error.max() < 0.25
+        assert np.array_equal(forecast.mean, experiment.predict(task, controls, [0.3, 0.0]).mean)
     onward = experiment.predict(truth, [[0.0]])
     assert np.allclose(onward.mean[0], states[-1])
+    again = experiment.predict(truth)
+    assert np.array_equal(again.mean, experiment.predict(truth, controls, [0.3, 0.0]).mean)
+    known = experiment.predict({"mass": 1.2, "stiffness": 1.0})  # as the newest observation was made
+    assert known.mean.shape == (25, 2) and np.allclose(known.mean[0], [0.1, 0.0])
 
 
 def test_forecasts_are_in_declared_units(tmp_path):
@@ -129,8 +134,9 @@ def test_forecasts_are_in_declared_units(tmp_path):
         (lambda e: e.ask(1.5), "not for 1.5"),
         (lambda e: e.fail(1, " "), "Please say why"),
         (lambda e: e.infer(run({})), "Nothing has been observed yet"),
-        (lambda e: e.predict({"mass": 1.0, "stiffness": 1.0}, [[1.0]]), "start should be 2 finite numbers: x, v"),
-        (lambda e: e.predict({"mass": 1.0, "stiffness": 1.0}, [1.0], [0, 0]), "rows of 1 finite numbers, not of shape"),
+        (lambda e: e.predict({"mass": 1.0, "stiffness": 1.0}, [[1.0]], [0.0]), "start should be 2 finite numbers"),
+        (lambda e: e.predict({"mass": 1.0, "stiffness": 1.0}, [1.0]), "controls should be rows of 1 finite numbers"),
+        (lambda e: e.predict({"mass": 1.0, "stiffness": 1.0}), "Nothing has been observed yet"),
         (lambda e: e.attach({"mass": 1.0}, run({})), "The descriptor has no stiffness"),
         (lambda e: e.attach({"mass": 9, "stiffness": 1}, run({})), "mass = 9, which should lie in \\[1, 2\\]"),
         (lambda e: e.attach({"mass": "x", "stiffness": 1}, run({})), "mass = 'x', which should be a number"),

@@ -57,6 +57,11 @@ def test_the_same_from_every_kind_of_file(tmp_path, suffix):
     assert np.array_equal(plain.states, from_frame.states)
 
 
+def test_decimal_commas_where_columns_are_separated_otherwise(tmp_path):
+    (tmp_path / "run.csv").write_text("x;v;u;trajectory\n0,5;-1;0;a,b\n1,5e0;,25;0;a,b\n")
+    assert np.array_equal(record(tmp_path / "run.csv", PLAIN).states[0], [[0.5, -1.0], [1.5, 0.25]])
+
+
 @pytest.mark.parametrize("missing", [np.nan, None, "", "NaN", " "])
 def test_a_missing_sample_cuts_the_trajectory_and_is_named_by_row(missing):
     recording = record(changed("x", 10, missing), PLAIN)

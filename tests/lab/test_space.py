@@ -1,5 +1,7 @@
 """Kinds of descriptors, lists, constraints, costs and images."""
 
+import shutil
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -88,6 +90,8 @@ def test_images_of_a_file_and_of_a_folder(tmp_path):
         codes = experiment.space.encode([{"look": name} for name in experiment.space.dimensions["look"].names])
         assert codes.shape == (12, 3) and np.abs(codes).max() == 1.0
         assert (np.diff(codes[:, 0]) > 0).all() or (np.diff(codes[:, 0]) < 0).all()  # it has found the length
+        shutil.move(source, f"old-{source}")  # the directory has it all
+        assert Experiment(declared(descriptors={"look": {"images": source}}), experiment.directory).space.candidates
         for _ in range(4):
             (task,) = experiment.ask()
             experiment.tell(task.id, run({"mass": 1.0 + int(task.descriptor["look"][5:7]) / 14}))
