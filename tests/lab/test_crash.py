@@ -72,10 +72,11 @@ def undisturbed(tmp_path_factory) -> Path:
     return folder
 
 
-def test_killed_at_every_fsync(tmp_path, undisturbed):
+@pytest.mark.parametrize("stride", [7, pytest.param(1, marks=pytest.mark.slow)])
+def test_killed_at_fsyncs(tmp_path, undisturbed, stride):
     whole, at, killed = story(undisturbed), 0, True
     while killed:
-        at += 1
+        at += stride
         folder, returned = tmp_path / str(at), tmp_path / f"{at}.txt"
         process = _process(_die, folder, returned, at)
         process.join()

@@ -25,7 +25,7 @@ def test_numbers_go_up_and_nothing_is_asked_twice(experiment):
 
 def test_what_is_out_counts_as_observed(experiment):
     observe(experiment, 3)
-    first, second = experiment.ask(2)
+    (first,), (second,) = experiment.ask(), experiment.ask()
     width = np.array([1.0, 2.5])
     distance = np.abs((np.array([*first.descriptor.values()]) - [*second.descriptor.values()]) / width).max()
     assert distance > 0.2  # without it the second would lie beside the first
