@@ -30,7 +30,7 @@ class Verdict:
     number: str
 
 
-class _NotTestable(Exception):
+class _NotTestableError(Exception):
     """What these data lack."""
 
 
@@ -129,10 +129,10 @@ def _fourth(experiment: ExperimentRuns, group: Group) -> Iterator[Verdict]:
 def _judge(claim: str, rule: str, group: Group, measure: str | None, test: Callable[[], tuple[bool, str]]) -> Verdict:
     try:
         if len(group.curves.finished()) < FEWEST:
-            raise _NotTestable(f"{len(group.curves.finished())} finished seeds; at least {FEWEST} are needed")
+            raise _NotTestableError(f"{len(group.curves.finished())} finished seeds; at least {FEWEST} are needed")
         holds, number = test()
         verdict = SUPPORTED if holds else NOT_SUPPORTED
-    except _NotTestable as lacking:
+    except _NotTestableError as lacking:
         verdict, number = NOT_TESTABLE, f"{lacking}."
     return Verdict(claim, rule, group.label, measure, verdict, number)
 
@@ -154,7 +154,7 @@ def _drop(experiment: ExperimentRuns, group: Group, measure: str) -> tuple[bool,
     holds, said = True, []
     mine = list(_mean(group, measure).values())
     if len(mine) < 2:
-        raise _NotTestable("no task was added")
+        raise _NotTestableError("no task was added")
     for name, baseline in _baselines(experiment, group):
         difference = _difference(group, baseline, measure, 1)
         theirs = list(_mean(baseline, measure).values())
@@ -173,7 +173,7 @@ def _spread(experiment: ExperimentRuns, group: Group, measure: str) -> tuple[boo
 def _worth(experiment: ExperimentRuns, group: Group, measure: str) -> tuple[bool, str]:
     mine = list(_mean(group, measure).values())
     if len(mine) < 2:
-        raise _NotTestable("no task was added")
+        raise _NotTestableError("no task was added")
     tasks, horizon = {}, 0.0
     for name, baseline in _baselines(experiment, group):
         curve = _mean(baseline, measure)
@@ -186,7 +186,7 @@ def _worth(experiment: ExperimentRuns, group: Group, measure: str) -> tuple[bool
 def _lowest(chosen: Sequence[np.ndarray], low: float, high: float, enough: float) -> tuple[bool, str]:
     values = np.concatenate(chosen)
     if not len(values):
-        raise _NotTestable("no task was added")
+        raise _NotTestableError("no task was added")
     share = float((values <= low + TENTH * (high - low)).mean())
     return (
         share >= enough,
@@ -197,14 +197,14 @@ def _lowest(chosen: Sequence[np.ndarray], low: float, high: float, enough: float
 def _span(chosen: Sequence[np.ndarray], low: float, high: float) -> tuple[bool, str]:
     spans = [np.ptp(values) / (high - low) for values in chosen if len(values)]
     if not spans:
-        raise _NotTestable("no task was added")
+        raise _NotTestableError("no task was added")
     return float(np.mean(spans)) >= 0.8, f"{np.mean(spans):.0%} of the interval on average over {len(spans)} seeds."
 
 
 def _to_oracle(experiment: ExperimentRuns, group: Group, measure: str) -> tuple[bool, str]:
     oracle, uniform = experiment.baseline(group, "oracle"), experiment.baseline(group, "uni")
     if oracle is None or uniform is None:
-        raise _NotTestable("it needs runs of oracle and uni")
+        raise _NotTestableError("it needs runs of oracle and uni")
     level = float(next(iter(_mean(oracle, measure).values())))
     counts = []
     for member in (group, uniform):
@@ -218,7 +218,7 @@ def _to_oracle(experiment: ExperimentRuns, group: Group, measure: str) -> tuple[
 def _baselines(experiment: ExperimentRuns, group: Group) -> list[tuple[str, Group]]:
     found = [(name, experiment.baseline(group, name)) for name in BASELINES]
     if missing := [name for name, baseline in found if baseline is None]:
-        raise _NotTestable(f"there are no runs of {' and '.join(missing)} to compare with")
+        raise _NotTestableError(f"there are no runs of {' and '.join(missing)} to compare with")
     return [(name, baseline) for name, baseline in found if baseline is not None]
 
 
@@ -226,7 +226,7 @@ def _difference(group: Group, baseline: Group, measure: str, at: int | None) -> 
     difference = paired(group.curves, baseline.curves, measure, at)
     if difference is None or difference.seeds < FEWEST:
         seeds = 0 if difference is None else difference.seeds
-        raise _NotTestable(f"{seeds} seeds are finished in both {group.label} and {baseline.label}")
+        raise _NotTestableError(f"{seeds} seeds are finished in both {group.label} and {baseline.label}")
     return difference
 
 
@@ -238,7 +238,7 @@ def _mean(group: Group, measure: str) -> dict[float, float]:
 def _deviation(group: Group, measure: str) -> float:
     rows = list(group.curves.finished().values())
     if len(rows) < FEWEST:
-        raise _NotTestable(f"{group.label} has {len(rows)} finished seeds; at least {FEWEST} are needed")
+        raise _NotTestableError(f"{group.label} has {len(rows)} finished seeds; at least {FEWEST} are needed")
     return float(group.curves.values[measure][rows][:, 1:].std(axis=0, ddof=1).mean())
 
 
