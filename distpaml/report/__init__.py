@@ -23,16 +23,20 @@ def write_report(paths: Sequence[Path], out: Path, figures: bool = False) -> Pat
     `paths` are directories of sweeps, of runs, or of both. A damaged run is named on the page, never an error.
     The page is replaced as a whole, so it can be written again and again while a sweep runs.
     """
+    from distpaml.errors import UserError
     from distpaml.files import write_durably
     from distpaml.report.collect import collect
     from distpaml.report.contents import contents
     from distpaml.report.page import html
 
     tree = contents(collect(paths))
-    out.mkdir(parents=True, exist_ok=True)
-    write_durably(out / "index.html", html(tree).encode())
-    if figures:
-        from distpaml.report.figures import write_figures
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        write_durably(out / "index.html", html(tree).encode())
+        if figures:
+            from distpaml.report.figures import write_figures
 
-        write_figures(tree, out / "figures")
+            write_figures(tree, out / "figures")
+    except OSError as error:
+        raise UserError(f"The report cannot be written to {out}: {error.strerror or error}.") from error
     return out / "index.html"

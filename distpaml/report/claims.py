@@ -7,6 +7,7 @@ fixed before there were results.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -52,7 +53,7 @@ def _first(experiment: ExperimentRuns, group: Group) -> Iterator[Verdict]:
             "lower in every round",
             group,
             measure,
-            lambda measure=measure: _below(experiment, group, measure),
+            partial(_below, experiment, group, measure),
         )
     for measure in JUDGED:
         yield _judge(
@@ -60,7 +61,7 @@ def _first(experiment: ExperimentRuns, group: Group) -> Iterator[Verdict]:
             "after the first added task the 95 % interval of the paired difference to UNI and to LHS is below zero",
             group,
             measure,
-            lambda measure=measure: _drop(experiment, group, measure),
+            partial(_drop, experiment, group, measure),
         )
     for measure in JUDGED:
         yield _judge(
@@ -68,7 +69,7 @@ def _first(experiment: ExperimentRuns, group: Group) -> Iterator[Verdict]:
             "the standard deviation over seeds, averaged over the horizon, is smaller than that of UNI and of LHS",
             group,
             measure,
-            lambda measure=measure: _spread(experiment, group, measure),
+            partial(_spread, experiment, group, measure),
         )
 
 
@@ -79,7 +80,7 @@ def _second(experiment: ExperimentRuns, group: Group) -> Iterator[Verdict]:
             "the mean curves of UNI and of LHS need at least four added tasks to come to the error after one",
             group,
             measure,
-            lambda measure=measure: _worth(experiment, group, measure),
+            partial(_worth, experiment, group, measure),
         )
     hidden = experiment.config["descriptor"].get("hidden") or []
     for name, (low, high) in experiment.config["domain"]["box"].items():
@@ -89,7 +90,7 @@ def _second(experiment: ExperimentRuns, group: Group) -> Iterator[Verdict]:
                 "at least half of the choices lie in the lowest tenth of the interval (by chance a tenth would)",
                 group,
                 None,
-                lambda low=low, high=high, name=name: _lowest(_parameter(experiment, group, name), low, high, 0.5),
+                partial(_lowest, _parameter(experiment, group, name), low, high, 0.5),
             )
 
 
@@ -102,7 +103,7 @@ def _third(experiment: ExperimentRuns, group: Group) -> Iterator[Verdict]:
             "at least nine in ten choices lie in the lowest tenth of the interval (by chance one would)",
             group,
             None,
-            lambda low=low, high=high, column=column: _lowest(_descriptor(group, column), low, high, 0.9),
+            partial(_lowest, _descriptor(group, column), low, high, 0.9),
         )
     for name, (low, high) in box.items():
         yield _judge(
@@ -110,7 +111,7 @@ def _third(experiment: ExperimentRuns, group: Group) -> Iterator[Verdict]:
             "the choices of a run span at least 80 % of the interval, on average over seeds",
             group,
             None,
-            lambda low=low, high=high, name=name: _span(_parameter(experiment, group, name), low, high),
+            partial(_span, _parameter(experiment, group, name), low, high),
         )
 
 
@@ -122,7 +123,7 @@ def _fourth(experiment: ExperimentRuns, group: Group) -> Iterator[Verdict]:
             "oracle's",
             group,
             measure,
-            lambda measure=measure: _to_oracle(experiment, group, measure),
+            partial(_to_oracle, experiment, group, measure),
         )
 
 

@@ -78,6 +78,8 @@ class Collection:
     runs: list[Run] = field(default_factory=list)
     sweeps: list[Sweep] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
+    waiting: list[Path] = field(default_factory=list)
+    """Runs without a finished round: they have just begun, or ended before."""
     paths: list[Path] = field(default_factory=list)
 
 
@@ -135,11 +137,11 @@ def _is_run(path: Path) -> bool:
 def _add(folder: Path, sweep: Sweep | None, found: Collection) -> None:
     try:
         if not (folder / "records.jsonl").exists():
-            found.problems.append(Problem(str(folder), "It has no finished round yet."))
+            found.waiting.append(folder)
             return
         run = Run(folder, _config(folder / "config.yaml"), _records(folder), sweep)
         if not run.records:
-            found.problems.append(Problem(str(folder), "It has no finished round yet."))
+            found.waiting.append(folder)
             return
         if not _last_line_is_whole(folder / "records.jsonl"):
             found.problems.append(

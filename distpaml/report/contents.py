@@ -51,6 +51,7 @@ def contents(found: Collection) -> dict[str, Any]:
         "insides": insides,
         "searches": searched,
         "sweeps": reliability(found),
+        "waiting": [str(path) for path in found.waiting],
         "problems": [asdict(problem) for problem in found.problems],
     }
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from scipy.stats import rankdata
 
 from distpaml.config import Experiment
 from distpaml.data import Dataset
@@ -54,7 +55,7 @@ def inside(run: Run) -> dict[str, Any]:
     return found
 
 
-def _latent(run: Run, arrays: list[dict[str, Array]]) -> dict[str, Any]:
+def _latent(run: Run, arrays: list[dict[str, Any]]) -> dict[str, Any]:
     """q(h) of all tasks after every round, in the two dimensions in which they spread most."""
     last = arrays[-1]["embedding_mean"]
     dimensions = sorted(np.argsort(-np.ptp(last, axis=0), kind="stable")[:2].tolist())
@@ -98,7 +99,7 @@ def _points(low: Array, high: Array) -> Array:
     return np.stack([x.ravel(), y.ravel()], axis=1)
 
 
-def _surprisal(arrays: dict[str, Array], low: Array, high: Array) -> dict[str, Any]:
+def _surprisal(arrays: dict[str, Any], low: Array, high: Array) -> dict[str, Any]:
     """Of the whole plane, given the embeddings of one round; surprisal needs no model."""
     known = _Seen(arrays["embedding_mean"], arrays["embedding_variance"])
     points = _points(low, high)
@@ -113,7 +114,7 @@ class _Seen:
 
 
 def _surface(
-    config: Experiment, model: MetaModel, arrays: list[dict[str, Array]], latent: dict[str, Any]
+    config: Experiment, model: MetaModel, arrays: list[dict[str, Any]], latent: dict[str, Any]
 ) -> dict[str, Any] | None:
     """The utility of the next choice, under the newest model, and where the decoded descriptor is valid."""
     if latent["of"] != 2:
@@ -129,12 +130,15 @@ def _surface(
 
 
 def _shades(utility: Array) -> dict[str, Any]:
-    """The utility of every cell on a logarithmic scale, since surprisal is quadratic in the distance."""
-    shade = np.log1p(utility - utility.min()) if np.ptp(utility) > 20 else utility
-    return {"shade": packed(shade, bits=8), "low": float(f"{utility.min():.4g}"), "high": float(f"{utility.max():.4g}")}
+    """The rank of every cell among all, in [0, 1]: surprisal spans many orders of magnitude."""
+    return {
+        "shade": packed(rankdata(utility) / len(utility), bits=8),
+        "low": float(f"{utility.min():.4g}"),
+        "high": float(f"{utility.max():.4g}"),
+    }
 
 
-def _tests(config: Experiment, model: MetaModel, arrays: dict[str, Array]) -> dict[str, Any]:
+def _tests(config: Experiment, model: MetaModel, arrays: dict[str, Any]) -> dict[str, Any]:
     """Predictions of some test tasks, spread evenly over the grid, and films of a few of these."""
     world, simulator = World(config), LocalSimulator(config)
     tasks = world.test()

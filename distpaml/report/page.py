@@ -13,7 +13,17 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
-SCRIPTS = ("dom.js", "charts.js", "curves.js", "compare.js", "claims.js", "inside.js", "search.js", "times.js", "main.js")
+SCRIPTS = (
+    "dom.js",
+    "charts.js",
+    "curves.js",
+    "compare.js",
+    "claims.js",
+    "inside.js",
+    "search.js",
+    "times.js",
+    "main.js",
+)
 
 
 def html(tree: dict[str, Any], live: bool = False) -> str:

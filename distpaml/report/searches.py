@@ -36,8 +36,8 @@ def _search(sweep: Sweep, asked: dict[str, Any], runs: list[Run]) -> dict[str, A
             members[name].append(run)
     samples = []
     for name, trials in sorted(members.items()):
-        scores = [getattr(run.records[-1], objective, None) for run in trials]
-        if any(score is None for score in scores):
+        scores = [float(getattr(run.records[-1], objective, np.nan)) for run in trials]
+        if not np.isfinite(scores).all():
             continue
         config = dict(leaves(trials[0].config))
         complete = all(run.complete for run in trials)

@@ -57,8 +57,8 @@ class Curves:
 
     def finished(self) -> dict[int, int]:
         """Rows of the seeds that have got to the end of the horizon, by seed."""
-        complete = np.isfinite(next(iter(self.values.values()))).all(axis=1)
-        return {seed: row for row, seed in enumerate(self.seeds) if complete[row]}
+        complete = np.flatnonzero(np.isfinite(next(iter(self.values.values()))).sum(axis=1) == len(self.added))
+        return {self.seeds[row]: int(row) for row in complete}
 
 
 def area(added: Array, values: Array) -> Array:

@@ -71,7 +71,7 @@ function forget() { for (const host of drawn.keys()) { watcher.unobserve(host); 
 // A figure that draws itself when it comes near the screen, and again when its width changes.
 function plot(options) {
   const host = h("div", { class: "plot", style: { minHeight: `${options.height || 280}px` } });
-  const entry = { width: 0, draw() { entry.width = host.clientWidth; if (entry.width) host.replaceChildren(chart(options, entry.width)); } };
+  const entry = { width: 0, draw() { entry.width = host.clientWidth; if (entry.width) { host.replaceChildren(chart(options, entry.width)); host.style.minHeight = "0"; } } };
   drawn.set(host, entry);
   watcher.observe(host); viewer.observe(host);
   return host;
@@ -95,8 +95,8 @@ function extent(values, kind, pad = 0.05) {
   return [back(a - margin), back(b + margin)];
 }
 
-function chart({ height = 280, x, y, marks, label, points = [], square = false, title, bare = false }, width) {
-  const left = bare ? 36 : 50, right = 12, top = title ? 24 : 10, bottom = x.label ? 42 : 24;
+function chart({ height = 280, x, y, marks, label, points = [], square = false, title, bare = false, left = bare ? 36 : 50 }, width) {
+  const right = 12, top = title ? 24 : 10, bottom = x.label ? 42 : 24;
   if (square) height = Math.min(width, 520) - left - right + top + bottom;
   const w = Math.max(40, width - left - right), H = Math.max(40, height - top - bottom);
   const sx = scales[x.kind || "linear"], sy = scales[y.kind || "linear"];
@@ -190,7 +190,7 @@ function listen(svg, points) {
 }
 
 // Colour of a share in [0, 1], dark to light with rising warmth; distinguishable in both themes.
-const RAMP = [[59, 40, 120], [50, 90, 160], [30, 140, 150], [70, 180, 110], [190, 205, 60], [253, 220, 60]];
+const RAMP = [[92, 78, 190], [52, 104, 190], [30, 140, 150], [70, 180, 110], [190, 205, 60], [253, 220, 60]];
 function ramp(t) {
   const at = Math.max(0, Math.min(0.9999, t)) * (RAMP.length - 1), i = Math.floor(at), f = at - i;
   return `rgb(${RAMP[i].map((c, k) => Math.round(c + f * (RAMP[i + 1][k] - c))).join(",")})`;

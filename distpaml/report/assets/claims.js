@@ -6,7 +6,7 @@ function verdict(entry) {
   const [icon, kind] = PILLS[entry.verdict];
   return h("div", { class: `claim ${kind}`, "data-verdict": entry.verdict },
     entry.measure ? h("span", { class: "measure" }, COLUMNS[entry.measure]) : null,
-    h("span", { class: `pill ${kind}` }, h("b", { "aria-hidden": "true" }, icon), ` ${entry.verdict}`), h("p", {}, entry.number));
+    h("span", { class: `pill ${kind}` }, h("b", { "aria-hidden": "true" }, icon), ` ${entry.verdict}`), h("p", {}, entry.number.replace(/-(?=[\d.])/g, "−")));
 }
 
 function claimsSection() {

@@ -1,6 +1,6 @@
 // Methods against the baselines on the same seeds, and how many tasks each needs.
 function forest(difference, reach) {
-  const width = 120, at = (v) => width / 2 + (v / reach) * (width / 2 - 6);
+  const width = 104, at = (v) => width / 2 + (v / reach) * (width / 2 - 6);
   const { mean, low, high } = difference, better = high !== null && high < 0, worse = low !== null && low > 0;
   return s("svg", { class: `forest ${better ? "better" : worse ? "worse" : ""}`, viewBox: `0 0 ${width} 16`, width, height: 16, "aria-hidden": "true" },
     s("path", { d: `M${width / 2},1v14`, class: "zero" }),
@@ -12,11 +12,11 @@ function differenceCell(difference, reach, kind) {
   if (!difference) return h("span", { class: "muted" }, "–");
   const { mean, low, high, seeds, wins, relative } = difference;
   const sure = low === null ? "" : high < 0 ? "better" : low > 0 ? "worse" : "open";
-  const words = { better: "▼ better", worse: "▲ worse", open: "◇ undecided", "": "too few seeds" }[sure];
+  const words = { better: "▼ better", worse: "▲ worse", open: "◇ open", "": "" }[sure];
   return h("div", { class: `difference ${sure}`, "data-mean": mean, "data-low": low, "data-high": high },
     h("div", {}, h("strong", {}, signed(mean)), kind === "rmse" ? h("span", { class: "muted" }, ` ${percent(relative)}`) : null, h("span", { class: "verdict" }, ` ${words}`)),
     forest(difference, reach),
-    h("div", { class: "muted" }, low === null ? `${seeds} seeds, no interval` : `[${signed(low)}, ${signed(high)}]`, ` · ${wins} of ${seeds} seeds`));
+    h("div", { class: "muted" }, low === null ? `${seeds} seeds, no interval` : `[${signed(low)}, ${signed(high)}]`, ` · ${wins}/${seeds} seeds`));
 }
 
 function comparison(kind) {
@@ -94,12 +94,13 @@ function dots(entry, rows, last, level) {
       points.push({ x: at(v), y, series: group.label, text: `${group.label}, seed ${group.seeds[k]}\n${Number.isFinite(v) ? `${v} added tasks` : "never gets there"}` });
     });
   });
-  return plot({ height: 70 + 34 * rows.length, label: `Added tasks until the RMSE is at most ${number(level)}: ${rows.map(({ group, needed }) => `${group.label} ${number(median(needed))}`).join(", ")}`,
+  const longest = Math.min(16, Math.max(...rows.map(({ group }) => group.label.length)));
+  return plot({ height: 70 + 34 * rows.length, left: 18 + 7 * longest, label: `Added tasks until the RMSE is at most ${number(level)}: ${rows.map(({ group, needed }) => `${group.label} ${number(median(needed))}`).join(", ")}`,
     x: { label: "added tasks", domain: [-0.2, never * 1.05], ticks: [...linearTicks(0, last, 6), never], format: (v) => (v === never ? "never" : number(v)) },
-    y: { domain: [-0.6, rows.length - 0.4], ticks: rows.map((_, k) => k), format: (k) => { const label = rows[rows.length - 1 - k].group.label; return label.length > 8 ? `${label.slice(0, 7)}…` : label; } }, marks, points });
+    y: { domain: [-0.6, rows.length - 0.4], ticks: rows.map((_, k) => k), format: (k) => { const label = rows[rows.length - 1 - k].group.label; return label.length > 16 ? `${label.slice(0, 15)}…` : label; } }, marks, points });
 }
 
 function compareSection() {
-  return [h("p", { class: "lead" }, "Differences are paired: methods of a seed share initial tasks, controls and test data. Below zero is better than the baseline. Intervals are 95 % bootstrap intervals of the mean over finished seeds; the mean over the horizon is the area under the curve, per added task."),
+  return [h("p", { class: "lead" }, "Differences are paired: methods of a seed share initial tasks, controls and test data. Below zero is better than the baseline: ▼ better, ▲ worse, ◇ open if the interval holds zero; then on how many seeds the method is the better one. Intervals are 95 % bootstrap intervals of the mean over finished seeds; the mean over the horizon is the area under the curve, per added task."),
     comparison("rmse"), comparison("nll"), efficiency()];
 }

@@ -56,7 +56,7 @@ function curves(kind) {
       const [v, e] = [m.mean[0], m.error[0]];
       if (e !== null) marks.push({ kind: "band", points: [[xdomain[0], v - e, v + e], [xdomain[1], v - e, v + e]], color: style.color, strength: 0.1 });
       marks.push({ kind: "line", points: [[xdomain[0], v], [xdomain[1], v]], color: style.color, dash: style.dash, width: 2.4 });
-      marks.push({ kind: "text", x: xdomain[1], y: v, dy: -6, dx: -4, anchor: "end", text: `${group.label}: the line to reach`, class: "note-text" });
+      marks.push({ kind: "text", x: xdomain[0], y: v, dy: -6, dx: 4, text: `${group.label}: the line to reach`, class: "note-text" });
       points.push({ x: last, y: v, series: group.label, text: `${group.label}\n${KINDS[kind]} ${number(v, 4)}${e === null ? "" : ` ± ${number(e, 2)}`}\n${m.count[0]} seeds` });
       continue;
     }

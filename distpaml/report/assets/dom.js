@@ -26,7 +26,7 @@ function number(value, digits = 3) {
   return text.replace("-", "−");
 }
 const signed = (value) => (value > 0 ? "+" : "") + number(value);
-const percent = (value) => signed(Number((100 * value).toPrecision(2))) + " %";
+const percent = (value) => signed(Number((100 * value).toPrecision(2))) + "\u00a0%";
 const plain = (name) => name.replaceAll("_", " ");
 
 function duration(seconds) {

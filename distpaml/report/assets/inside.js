@@ -59,7 +59,7 @@ function latentPicture(at) {
     x: { label: names[0], domain: [low[0], high[0]] }, y: { label: flat ? plain(parameter.name) : names[1], domain: [low[1], high[1]] }, marks: [...marks, ...labels], points });
   const caption = h("p", { class: "caption" }, "Ellipses are two standard deviations of q(h); diamonds (0) are initial tasks, circles chosen ones with their round",
     at === rounds ? "; small squares are the test tasks" : "",
-    field ? `. The shading is the ${plain(latent.utility)} of a task there, from ${number(field.low)} (light) to ${number(field.high)}${field.valid ? ", faded where the decoded descriptor is not valid" : ""}` : "",
+    field ? `. The shading is the ${plain(latent.utility)} of a task there by rank, from ${number(field.low)} to ${number(field.high)} (strongest)${field.valid ? ", faded where the decoded descriptor is not valid" : ""}` : "",
     next.length ? `. The cross is where the next task was chosen${outside ? ", here outside of the picture" : ""}` : "",
     latent.of > 2 ? `. These are the two of ${latent.of} dimensions in which tasks differ most` : "", ".");
   return [picture, rampKey(parameter.low, parameter.high, plain(parameter.name)), caption];

@@ -16,7 +16,7 @@ function headline() {
   const best = (own.length ? own : rows).sort((a, b) => a.area[0] - b.area[0])[0];
   if (!best) return "No run has finished yet.";
   const label = entry.groups[best.group].label, parts = ["uni", "lhs"].map((name) => [name, best[`area-${name}`]]).filter(([, d]) => d);
-  const words = parts.map(([name, d]) => `${number(Math.abs(100 * d.relative), 2)} % ${d.mean < 0 ? "below" : "above"} ${name.toUpperCase()}${d.low === null ? "" : d.high < 0 || d.low > 0 ? "" : " (undecided)"}`);
+  const words = parts.map(([name, d]) => `${number(Math.abs(100 * d.relative), 2)}\u00a0% ${d.mean < 0 ? "below" : "above"} ${name.toUpperCase()}${d.low === null ? "" : d.high < 0 || d.low > 0 ? "" : " (undecided)"}`);
   return `${label}: RMSE ${number(best.area[0])} on average over the horizon${words.length ? `, ${words.join(" and ")}` : ""}.`;
 }
 
@@ -24,13 +24,13 @@ function hero() {
   const entry = experiment(), seeds = Math.max(...entry.groups.map((g) => g.seeds.length));
   return h("section", { class: "hero" }, h("p", { class: "eyebrow" }, plain(entry.name)), h("h1", {}, headline()),
     h("p", { class: "facts" }, Object.entries(entry.facts).map(([k, v]) => h("span", {}, `${k} `, h("b", {}, plain(v))))),
-    h("div", { class: "tiles" }, tile(`${DATA.complete} / ${DATA.runs}`, "runs finished", DATA.complete < DATA.runs ? "warn" : ""), tile(String(DATA.experiments.length), DATA.experiments.length === 1 ? "experiment" : "experiments"),
+    h("div", { class: "tiles" }, tile(`${DATA.complete} / ${DATA.runs + DATA.waiting.length}`, "runs finished", DATA.complete < DATA.runs + DATA.waiting.length ? "warn" : ""), tile(String(DATA.experiments.length), DATA.experiments.length === 1 ? "experiment" : "experiments"),
       tile(String(new Set(entry.groups.map((g) => g.method)).size), "methods here"), tile(String(seeds), seeds === 1 ? "seed" : "seeds"),
       DATA.problems.length ? tile(String(DATA.problems.length), "problems, named below", "bad") : tile("0", "problems")));
 }
 
 function controls() {
-  const entry = experiment(), many = DATA.experiments.length > 4, pick = (i) => { state.experiment = Number(i); state.run = null; state.round = null; render(); };
+  const entry = experiment(), many = DATA.experiments.length > 4 || innerWidth < 700, pick = (i) => { state.experiment = Number(i); state.run = null; state.round = null; render(); };
   const options = DATA.experiments.map((e, i) => [i, plain(e.name)]);
   return h("div", { class: "controls", id: "controls", role: "toolbar", "aria-label": "What is shown" },
     DATA.experiments.length > 1 ? (many ? select("Experiment", options, state.experiment, pick) : choice("Experiment", options, state.experiment, pick)) : null,
@@ -49,12 +49,12 @@ function render(focus) {
   forget();
   by("tip").hidden = true;
   if (!DATA.experiments.length) {
-    main.replaceChildren(h("section", { class: "hero" }, h("h1", {}, "There is no finished round yet."), h("p", {}, DATA.paths.join(", "))), ...[problemList()].filter(Boolean));
+    main.replaceChildren(h("section", { class: "hero" }, h("h1", {}, "There is no finished round yet."), h("p", {}, DATA.paths.join(", "))), ...[problemList(), waitingList()].filter(Boolean));
     by("nav").replaceChildren();
   } else {
     state.experiment = Math.min(state.experiment, DATA.experiments.length - 1);
     const shown = SECTIONS.filter(([, , , , when]) => !when || when());
-    main.replaceChildren(...[hero(), problemList(), controls(), ...shown.map(([id, title, , make]) => h("section", { id, "aria-labelledby": `${id}-title` }, h("h2", { id: `${id}-title` }, title), guarded(make)))].filter(Boolean));
+    main.replaceChildren(...[hero(), problemList(), waitingList(), controls(), ...shown.map(([id, title, , make]) => h("section", { id, "aria-labelledby": `${id}-title` }, h("h2", { id: `${id}-title` }, title), guarded(make)))].filter(Boolean));
     by("nav").replaceChildren(...shown.map(([id, , short]) => h("a", { href: `#${id}` }, short)));
   }
   by("footer").textContent = `Written ${new Date(DATA.written).toLocaleString()} from ${DATA.paths.join(", ")}. One file; it needs no network.`;

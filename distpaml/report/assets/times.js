@@ -29,6 +29,11 @@ function runsSection() {
     table(["run", "method", "seed", "rounds", "state", "narrowed or clipped candidates in rounds"], entry.runs.map((r) => [r.name, entry.groups[r.group].label, String(r.seed), String(r.rounds), r.complete ? "finished" : "not finished", r.fallbacks.join(", ") || "–"]), { "data-table": "runs" }))];
 }
 
+function waitingList() {
+  if (!DATA.waiting.length) return null;
+  return h("p", { class: "note", id: "waiting" }, `${DATA.waiting.length} ${DATA.waiting.length === 1 ? "run has" : "runs have"} no finished round yet: ${DATA.waiting.slice(0, 6).map((path) => path.split("/").at(-1)).join(", ")}${DATA.waiting.length > 6 ? ", …" : ""}.`);
+}
+
 function problemList() {
   if (!DATA.problems.length) return null;
   return h("section", { class: "problems", id: "problems", "aria-label": "Problems" }, h("h2", {}, `${DATA.problems.length} ${DATA.problems.length === 1 ? "problem" : "problems"}`),
