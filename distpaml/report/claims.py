@@ -131,6 +131,8 @@ def _judge(claim: str, rule: str, group: Group, measure: str | None, test: Calla
     try:
         if len(group.curves.finished()) < FEWEST:
             raise _NotTestableError(f"{len(group.curves.finished())} finished seeds; at least {FEWEST} are needed")
+        if len(group.curves.added) < 2:
+            raise _NotTestableError("no task was added")
         holds, number = test()
         verdict = SUPPORTED if holds else NOT_SUPPORTED
     except _NotTestableError as lacking:
@@ -154,8 +156,6 @@ def _below(experiment: ExperimentRuns, group: Group, measure: str) -> tuple[bool
 def _drop(experiment: ExperimentRuns, group: Group, measure: str) -> tuple[bool, str]:
     holds, said = True, []
     mine = list(_mean(group, measure).values())
-    if len(mine) < 2:
-        raise _NotTestableError("no task was added")
     for name, baseline in _baselines(experiment, group):
         difference = _difference(group, baseline, measure, 1)
         theirs = list(_mean(baseline, measure).values())
@@ -173,8 +173,6 @@ def _spread(experiment: ExperimentRuns, group: Group, measure: str) -> tuple[boo
 
 def _worth(experiment: ExperimentRuns, group: Group, measure: str) -> tuple[bool, str]:
     mine = list(_mean(group, measure).values())
-    if len(mine) < 2:
-        raise _NotTestableError("no task was added")
     tasks, horizon = {}, 0.0
     for name, baseline in _baselines(experiment, group):
         curve = _mean(baseline, measure)
@@ -186,8 +184,6 @@ def _worth(experiment: ExperimentRuns, group: Group, measure: str) -> tuple[bool
 
 def _lowest(chosen: Sequence[np.ndarray], low: float, high: float, enough: float) -> tuple[bool, str]:
     values = np.concatenate(chosen)
-    if not len(values):
-        raise _NotTestableError("no task was added")
     share = float((values <= low + TENTH * (high - low)).mean())
     return (
         share >= enough,
@@ -197,8 +193,6 @@ def _lowest(chosen: Sequence[np.ndarray], low: float, high: float, enough: float
 
 def _span(chosen: Sequence[np.ndarray], low: float, high: float) -> tuple[bool, str]:
     spans = [np.ptp(values) / (high - low) for values in chosen if len(values)]
-    if not spans:
-        raise _NotTestableError("no task was added")
     return float(np.mean(spans)) >= 0.8, f"{np.mean(spans):.0%} of the interval on average over {len(spans)} seeds."
 
 

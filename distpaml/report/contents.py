@@ -18,7 +18,7 @@ from distpaml.report.times import reliability, stages
 INSIDES = 24
 """Runs whose inside a page shows, about 40 kB each; all others are one command away."""
 COMPARED = 24
-"""Groups of an experiment that are compared with the baselines; a search has many."""
+"""Groups of an experiment that are compared with the baselines, the best ones; a search has many."""
 DIGITS = 6
 
 _log = logging.getLogger(__name__)
@@ -117,7 +117,8 @@ def _table(part: ExperimentRuns) -> dict[str, list[dict[str, Any]]]:
     """By measure one row for every group that adds tasks: the last error, the area, differences to the baselines."""
     table: dict[str, list[dict[str, Any]]] = {measure: [] for measure in MEASURES}
     active = [(number, group) for number, group in enumerate(part.groups) if group.method != "oracle"]
-    for number, group in active[:COMPARED]:
+    best = sorted(active, key=lambda entry: entry[1].curves.mean("rmse")[0][-1])[:COMPARED]
+    for number, group in sorted(best, key=lambda entry: entry[0]):
         for measure in MEASURES:
             rows = list(group.curves.finished().values())
             values = group.curves.values[measure][rows]

@@ -72,7 +72,7 @@ function curves(kind) {
     toggle(kind === "nll" ? "log beyond ±1" : "log scale", state.log[kind], (on) => { state.log[kind] = on; render(); }));
   const label = `${measureName(kind)} against added tasks for ${shown.map(([g]) => g.label).join(", ")}; the numbers are in the table below`;
   return h("figure", { "data-figure": `curves-${kind}` }, head,
-    plot({ height: 320, label, x: { label: "added tasks", domain: xdomain, ticks: linearTicks(0, last, 8) }, y: { kind: scale, domain: ydomain }, marks, points }),
+    plot({ height: 320, label, x: { label: "added tasks", domain: xdomain, ticks: linearTicks(0, last, Math.min(8, last)).filter(Number.isInteger) }, y: { kind: scale, domain: ydomain }, marks, points }),
     numbers(() => curveTable(entry, shown, measure)));
 }
 

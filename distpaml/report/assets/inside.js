@@ -23,7 +23,7 @@ function surface(shade, valid, low, high) {
   for (let r = 0; r < n; r++) for (let c = 0; c < n; c++) {
     const t = (values[(n - 1 - r) * n + c] - shade.low) / span, k = 4 * (r * n + c);
     for (let i = 0; i < 3; i++) image.data[k + i] = from[i] + t * (to[i] - from[i]);
-    image.data[k + 3] = mask && mask[(n - 1 - r) * n + c] < 0.5 ? 70 : 255;
+    image.data[k + 3] = mask && mask[(n - 1 - r) * n + c] < 0.5 ? 96 : 255;
   }
   context.putImageData(image, 0, 0);
   return { kind: "picture", href: canvas.toDataURL(), x0: low[0], y0: low[1], x1: high[0], y1: high[1], class: "surface" };
@@ -90,7 +90,7 @@ function chosenFigure() {
   const X = entry.parameters[ix], Y = count > 1 ? entry.parameters[iy === ix ? (ix + 1) % count : iy] : null;
   if (Y) iy = entry.parameters.indexOf(Y);
   const pad = (p) => { const m = 0.05 * (p.high - p.low); return [p.low - m, p.high + m]; };
-  const panels = shownGroups(entry).filter(([g]) => g.method !== "oracle").slice(0, FEW).map(([group, i]) => {
+  const panels = shownGroups(entry).filter(([g]) => g.method !== "oracle").slice(0, 6).map(([group, i]) => {
     const style = styleOf(entry.groups, i), runs = entry.runs.filter((r) => r.group === i), front = runs.find((r) => r.seed === (run ? run.seed : 0)) || runs[0];
     const marks = [], points = [], at = (task) => [task[1 + ix], Y ? task[1 + iy] : front.tasks.indexOf(task)];
     const depth = Math.max(1, ...runs.map((r) => r.tasks.length));

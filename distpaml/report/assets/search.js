@@ -24,7 +24,7 @@ function parallel(search) {
     });
     keys.forEach((key, k) => svg.append(s("path", { d: `M${x(k)},${top}v${H}`, class: "axis-line" }),
       s("text", { x: x(k), y: k % 2 ? 30 : 14, "text-anchor": k === 0 ? "start" : k === keys.length - 1 ? "end" : "middle", class: "axis" }, k < search.space.length ? key : `${key} (${search.mode})`),
-      axes[k].ticks.map((v) => s("text", { x: x(k) + 5, y: y(k, v) + 4, class: "tick" }, typeof v === "number" ? number(v) : v))));
+      ...axes[k].ticks.map((v) => s("text", { x: x(k) + 5, y: y(k, v) + 4, class: "tick" }, typeof v === "number" ? number(v) : v))));
     listen(svg, points);
     return svg;
   };
