@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from many import HOSTILE, SMALL
 from tiny import tiny
 
 METHODS = ("paml", "paml-set", "uni", "lhs")
 SEEDS = (0, 1, 2)
-HOSTILE = "<img src=x onerror=alert(1)>\"'&"
 EVENTS = [
     ("2026-11-16T08:00:00+00:00", "sweep started", None, "Trials begin."),
     (
@@ -50,10 +50,10 @@ def sweep_made(tmp_path_factory) -> Path:
             trials = folder / "trials"
             for seed in SEEDS:
                 for method in METHODS:
-                    run_here(tiny(f"method={method}", f"seed={seed}"), trials / f"cartpole-{method}-seed{seed}")
-            run_here(tiny("method=oracle"), trials / "cartpole-oracle-seed0")
+                    run_here(tiny(f"method={method}", f"seed={seed}", *SMALL), trials / f"cartpole-{method}-seed{seed}")
+            run_here(tiny("method=oracle", *SMALL), trials / "cartpole-oracle-seed0")
             for method in ("paml", "uni"):
-                overrides = [f"method={method}", "evaluation.shots=[0, 5]", f"name={json.dumps(HOSTILE)}"]
+                overrides = [*SMALL, f"method={method}", "evaluation.shots=[0, 5]", f"name={json.dumps(HOSTILE)}"]
                 run_here(tiny(*overrides, experiment="cartpole_noisy"), trials / f"noisy-{method}-seed0")
             grid = {"method": list(METHODS), "seed": list(SEEDS)}
             (folder / "sweep.yaml").write_text(json.dumps({"name": "small", "grid": grid}))
@@ -77,7 +77,7 @@ def search_made(tmp_path_factory) -> Path:
         if new:
             for number in range(9):
                 values = f"model.inducing={15 + 5 * (number % 3)}", f"fit.tolerance={10.0 ** -(1 + number % 4)}"
-                config = tiny(*values, "method=lhs", "rounds=1", "name=search")
+                config = tiny(*SMALL, *values, "method=lhs", "rounds=1", "name=search")
                 run_here(config, folder / "trials" / f"sample{number:03d}-seed0")
             space = {"model.inducing": {"choice": [15, 20, 25]}, "fit.tolerance": {"loguniform": [1e-4, 0.1]}}
             search = {"space": space, "objective": "rmse", "mode": "min"}

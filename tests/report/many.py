@@ -7,6 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
+HOSTILE = "<img src=x onerror=alert(1)>\"'&"
+"""A name that is harmful wherever it becomes markup."""
+SMALL = ("fit.evaluations=8", "fit.warm_evaluations=6", "model.inducing=25")
+"""Overrides that make a tiny run still smaller: what it learns does not matter to a page."""
 MEASURES = ("rmse", "nll", "rmse_paper", "nll_paper")
 
 

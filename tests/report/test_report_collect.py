@@ -2,6 +2,10 @@ import json
 import shutil
 from pathlib import Path
 
+from many import SMALL
+from tiny import tiny
+
+from distpaml.local import run_here
 from distpaml.report import write_report
 from distpaml.report.__main__ import main
 from distpaml.report.collect import collect
@@ -76,14 +80,14 @@ def test_the_same_experiment_and_seed_counts_once(sweep_made, tmp_path):
 
 
 def test_keys_that_differ_make_variants(sweep_made, tmp_path):
-    for inducing in (40, 50):
+    for inducing in (25, 50):
         for method in ("uni", "lhs"):
             run = shutil.copytree(sweep_made / "trials" / f"cartpole-{method}-seed0", tmp_path / f"{method}{inducing}")
-            text = (run / "config.yaml").read_text().replace("inducing: 40", f"inducing: {inducing}")
+            text = (run / "config.yaml").read_text().replace("inducing: 25", f"inducing: {inducing}")
             (run / "config.yaml").write_text(text)
     (experiment,) = experiments(collect([tmp_path]))
     labels = [group.label for group in experiment.groups]
-    assert labels == ["uni inducing=40", "uni inducing=50", "lhs inducing=40", "lhs inducing=50"]
+    assert labels == ["uni inducing=25", "uni inducing=50", "lhs inducing=25", "lhs inducing=50"]
     assert experiment.baseline(experiment.groups[3], "uni") is experiment.groups[1]
 
 
@@ -109,11 +113,7 @@ def test_a_directory_without_runs_has_a_page_too(tmp_path):
 
 
 def test_a_report_in_a_run_does_not_disturb_the_run(sweep_made, tmp_path):
-    from tiny import tiny
-
-    from distpaml.local import run_here
-
     run = shutil.copytree(sweep_made / "trials" / "cartpole-uni-seed0", tmp_path / "run")
     write_report([run], run / "report")
-    records = run_here(tiny("method=uni", "seed=0"), run)
+    records = run_here(tiny("method=uni", "seed=0", *SMALL), run)
     assert len(records) == 3
