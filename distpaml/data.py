@@ -30,7 +30,10 @@ def model_inputs(states: Array, controls: Array, angles: Sequence[int]) -> Array
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Transitions of N tasks, zero beyond the `counts` of each, so that tasks may differ in length."""
+    """Transitions of N tasks, zero beyond the `counts` of each, so that tasks may differ in length.
+
+    Arrays are writable and in C order, wherever they come from: sums depend on the order in their last bits.
+    """
 
     inputs: Array  # [N, T, dx]
     targets: Array  # [N, T, D]
@@ -38,6 +41,8 @@ class Dataset:
     descriptors: Array  # [N, E]
 
     def __post_init__(self) -> None:
+        for name in ("inputs", "targets", "counts", "descriptors"):
+            object.__setattr__(self, name, np.require(getattr(self, name), requirements=["C", "W"]))
         tasks = {len(part) for part in (self.inputs, self.targets, self.counts, self.descriptors)}
         if len(tasks) != 1 or self.inputs.shape[:2] != self.targets.shape[:2]:
             raise ValueError(

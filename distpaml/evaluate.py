@@ -32,6 +32,11 @@ class Scores:
     rmse_paper: Array
     nll_paper: Array
 
+    @classmethod
+    def joined(cls, parts: Sequence["Scores"]) -> "Scores":
+        """Those of all parts' tasks, in order."""
+        return cls(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(cls)))
+
     def summary(self) -> dict[str, float]:
         """Means over the tasks by the names of the measures, medians as `…_median`."""
         measures = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -48,6 +53,16 @@ class Evaluation:
     variance: Array  # [N, Q]
     shots: dict[int, Scores]
     """Few-shot scores by the number of observed transitions."""
+
+    @classmethod
+    def joined(cls, parts: Sequence["Evaluation"]) -> "Evaluation":
+        """That of all parts' tasks, in order."""
+        return cls(
+            Scores.joined([part.scores for part in parts]),
+            np.concatenate([part.mean for part in parts]),
+            np.concatenate([part.variance for part in parts]),
+            {shot: Scores.joined([part.shots[shot] for part in parts]) for shot in parts[0].shots},
+        )
 
 
 def evaluate(model: MetaModel, divisors: Divisors, test: Dataset, steps: int, shots: Sequence[int] = ()) -> Evaluation:

@@ -1,10 +1,6 @@
-"""The three interfaces of the loop in this process, and a whole run with them."""
-
-from collections.abc import Callable
-from pathlib import Path
+"""The three interfaces of the loop in this process."""
 
 import numpy as np
-import torch
 
 from distpaml import seeds
 from distpaml.config import Experiment
@@ -13,14 +9,13 @@ from distpaml.domains import SimulationError, control_signal, get_domain
 from distpaml.domains.base import Array
 from distpaml.errors import UserError
 from distpaml.evaluate import Evaluation, evaluate
-from distpaml.loop import active_loop
 from distpaml.model.meta_model import MetaModel, fit_model
-from distpaml.records import RunDirectory
-from distpaml.rounds import Record
+from distpaml.model.shards import LocalShards, MakePool
+from distpaml.promise import Done, Promise
 from distpaml.select.candidates import Candidates
-from distpaml.select.methods import Best, get_method
+from distpaml.select.methods import Best
 from distpaml.select.utilities import Knowledge, get_utility
-from distpaml.world import Tasks, World
+from distpaml.world import Tasks
 
 BLOCK = 1024
 """Candidates that are scored together. Who splits candidates over workers does so between blocks: the same bits."""
@@ -41,7 +36,7 @@ class LocalSimulator:
             )
         self.signal = control_signal(*signal, seeds.rng(config.seed, "controls"))  # [T, U]
 
-    def simulate(self, tasks: Tasks) -> Dataset:
+    def simulate(self, tasks: Tasks) -> Done[Dataset]:
         controls = np.repeat(self.signal[None], len(tasks), axis=0)
         states = self.domain.simulate(tasks.parameters, tasks.starts, controls, self.threads)
         finite = np.isfinite(states).all(axis=(1, 2))
@@ -49,22 +44,26 @@ class LocalSimulator:
             raise SimulationError(
                 f"{self.domain.describe(tasks.parameters[finite.argmin()])} gave states that are no numbers."
             )
-        return Dataset.from_trajectories(states, controls, self.angles, tasks.descriptors)
+        return Done(Dataset.from_trajectories(states, controls, self.angles, tasks.descriptors))
 
 
 class LocalTrainer:
-    """The fit and the evaluation that the config asks for."""
+    """The fit and the evaluation that the config asks for; `pool` says where the shards of a fit live."""
 
-    def __init__(self, config: Experiment) -> None:
-        self.config = config
+    def __init__(self, config: Experiment, pool: MakePool = LocalShards) -> None:
+        self.config, self.pool = config, pool
 
     def fit(self, data: Dataset, round: int, last: MetaModel | None, latents: Array | None) -> MetaModel:
         seed = int(seeds.rng(self.config.seed, "fit", round).integers(2**31))
-        return fit_model(data, self.config.model, self.config.fit, seed, last, latents)
+        return fit_model(data, self.config.model, self.config.fit, seed, last, latents, self.pool)
 
-    def evaluate(self, model: MetaModel, data: Dataset, test: Dataset) -> Evaluation:
-        settings = self.config.evaluation
-        return evaluate(model, Divisors.of(data, test), test, settings.steps, settings.shots)
+    def evaluate(self, model: MetaModel, data: Dataset, test: Promise[Dataset]) -> Done[Evaluation]:
+        tasks = test.result()
+        return Done(self.judge(model, Divisors.of(data, tasks), tasks))
+
+    def judge(self, model: MetaModel, divisors: Divisors, test: Dataset) -> Evaluation:
+        """Scores on test tasks, which may be some of those that the divisors are made of."""
+        return evaluate(model, divisors, test, self.config.evaluation.steps, self.config.evaluation.shots)
 
 
 class LocalScorer:
@@ -92,20 +91,6 @@ class LocalScorer:
         return scores
 
 
-def run_here(
-    config: Experiment,
-    path: Path,
-    watch: Callable[[int, str], None] = lambda round, stage: None,
-    finished: Callable[[Record], None] = lambda record: None,
-) -> list[Record]:
-    """All rounds of an experiment, kept in `path`; those that are finished there already are not run again."""
-    torch.set_num_threads(config.runtime.threads)
-    method = get_method(World(config))
-    parts = LocalSimulator(config), LocalTrainer(config), LocalScorer(config)
-    with RunDirectory(path, config) as run:
-        for record in run.records:
-            finished(record)
-        for round in active_loop(method, *parts, run.state(), watch):
-            run.add(round)
-            finished(round.record)
-        return run.records
+def local_parts(config: Experiment) -> tuple[LocalSimulator, LocalTrainer, LocalScorer]:
+    """All three in this process."""
+    return LocalSimulator(config), LocalTrainer(config), LocalScorer(config)

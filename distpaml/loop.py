@@ -9,6 +9,8 @@
 
 What stands behind an interface, this process or a cluster, does not change a bit of what comes out: whatever goes in
 or out is arrays and dataclasses, and every answer is a function of the arguments and the experiment's seed alone.
+Simulation and evaluation are promises, so that a cluster can simulate the test tasks during the first fit, and
+evaluate a round while the next tasks are chosen and simulated.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,6 +21,7 @@ from distpaml.data import Dataset
 from distpaml.domains.base import Array
 from distpaml.evaluate import Evaluation
 from distpaml.model.meta_model import MetaModel
+from distpaml.promise import Promise
 from distpaml.rounds import Round, State, Stopwatch
 from distpaml.select.candidates import Candidates
 from distpaml.select.methods import Best, Method, Selection
@@ -29,7 +32,7 @@ from distpaml.world import Tasks
 class Simulator(Protocol):
     """Observes tasks."""
 
-    def simulate(self, tasks: Tasks) -> Dataset:
+    def simulate(self, tasks: Tasks) -> Promise[Dataset]:
         """One trajectory of each task, from its start, under the control signal of the experiment."""
 
 
@@ -40,7 +43,7 @@ class Trainer(Protocol):
         """A model of all tasks, from the last one, whose tasks come first in `data`; the others were chosen for
         these `latents` [B, Q], if they were."""
 
-    def evaluate(self, model: MetaModel, data: Dataset, test: Dataset) -> Evaluation:
+    def evaluate(self, model: MetaModel, data: Dataset, test: Promise[Dataset]) -> Promise[Evaluation]:
         """Scores on the test tasks; `data` are those that the model was fitted to."""
 
 
@@ -49,6 +52,9 @@ class Scorer(Protocol):
 
     def best(self, candidates: Candidates, known: Knowledge) -> Best:
         """The candidate of the highest utility."""
+
+
+Parts = tuple[Simulator, Trainer, Scorer]
 
 
 def active_loop(
@@ -62,21 +68,28 @@ def active_loop(
     """The rounds that are left after `state`, one by one; `watch(round, stage)` hears of every stage."""
     world = method.world
     test = simulator.simulate(world.test())
+    unfinished: Callable[[], Round] | None = None
     for round in range(state.finished if state else 0, method.rounds + 1):
         stage = Stopwatch(partial(watch, round))
-        with stage("choose"):
-            if state is None:
-                tasks = method.initial()
-                selection = Selection(tasks.descriptors)
-            else:
-                selection = method.choose(state.model, state.data, scorer.best)
-                tasks = world.chosen(selection.descriptors, first=len(state.data))
-        with stage("simulate"):
-            new = simulator.simulate(tasks)
-            data = new if state is None else state.data.append(new)
+        try:
+            with stage("choose"):
+                if state is None:
+                    tasks = method.initial()
+                    selection = Selection(tasks.descriptors)
+                else:
+                    selection = method.choose(state.model, state.data, scorer.best)
+                    tasks = world.chosen(selection.descriptors, first=len(state.data))
+            with stage("simulate"):
+                new = simulator.simulate(tasks).result()
+                data = new if state is None else state.data.append(new)
+        finally:  # the last round was evaluated meanwhile, and is kept whatever becomes of this one
+            if unfinished is not None:
+                yield unfinished()
         with stage("fit"):
             model = trainer.fit(data, round, state.model if state else None, selection.latents)
         with stage("evaluate"):
             evaluation = trainer.evaluate(model, data, test)
         state = State(data, model, round + 1)
-        yield Round.of(round, selection, tasks, new, model, evaluation, stage.seconds)
+        unfinished = partial(Round.of, round, selection, tasks, new, model, evaluation, stage)
+    if unfinished is not None:
+        yield unfinished()

@@ -2,8 +2,10 @@
 
 import os
 import sys
+from collections.abc import Iterable
 from difflib import get_close_matches
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 from distpaml.errors import UserError
@@ -26,6 +28,13 @@ def load_object(reference: str, key: str) -> Any:
     if not hasattr(module, name):
         raise UserError(f"{key} is {reference!r}, but {module_name} has no {name}{_hint(module, name)}.")
     return getattr(module, name)
+
+
+def own_modules(references: Iterable[str]) -> list[ModuleType]:
+    """The modules of the user's own that `module:Name` references name, save installed ones; imported already."""
+    names = {reference.partition(":")[0].partition(".")[0] for reference in references if ":" in reference}
+    modules = [sys.modules[name] for name in sorted(names) if name in sys.modules]
+    return [module for module in modules if "site-packages" not in (module.__file__ or "site-packages")]
 
 
 def _hint(module: Any, missing: str) -> str:

@@ -10,7 +10,6 @@ A round is finished when its line in records.jsonl is complete, and its files ar
 written. So a run that is killed at any moment goes on from the last finished round, with the same results.
 """
 
-import fcntl
 import os
 import shutil
 import zipfile
@@ -26,7 +25,7 @@ from pydantic import ValidationError
 from distpaml.config import Experiment
 from distpaml.data import Dataset
 from distpaml.errors import UserError
-from distpaml.files import sync_folder, write_durably
+from distpaml.files import locked, sync_folder, write_durably
 from distpaml.model.storage import load_model, save_model
 from distpaml.rounds import Record, Round, State
 
@@ -44,7 +43,7 @@ class RunDirectory:
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
-            stack.enter_context(_locked(self.path))
+            stack.enter_context(locked(self.path, "Another run"))
             self._check()
             self.records = self._recover()
             self._held = stack.pop_all()
@@ -112,7 +111,7 @@ class RunDirectory:
     def _check(self) -> None:
         """Nothing but this experiment may be here. Until its first round is finished, its config is not either."""
         if self._config.exists():
-            _same(Experiment.from_yaml(self._config), self.config, self.path)
+            check_same(Experiment.from_yaml(self._config), self.config, self.path)
         elif others := [file.name for file in self.path.iterdir() if file.name not in ("lock", ".config.yaml")]:
             raise UserError(f"{self.path} is not the directory of a run: it has {min(others)} but no config.yaml.")
 
@@ -183,7 +182,7 @@ def _dataset(arrays: Mapping[str, Any], folder: Path) -> Dataset:
         raise UserError(f"{folder / 'arrays.npz'} is damaged: {error}.") from error
 
 
-def _same(kept: Experiment, now: Experiment, path: Path) -> None:
+def check_same(kept: Experiment, now: Experiment, path: Path) -> None:
     for (key, before), (_, after) in zip(_leaves(kept.model_dump()), _leaves(now.model_dump()), strict=True):
         if before != after and key.partition(".")[0] not in FREE:
             raise UserError(
@@ -198,24 +197,6 @@ def _leaves(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, An
             yield from _leaves(value, f"{prefix}{key}.")
         else:
             yield prefix + key, value
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """The directory, made if need be, with nobody else writing into it."""
-    with _writing(path):
-        path.mkdir(parents=True, exist_ok=True)
-        file = open(path / "lock", "ab")  # noqa: SIM115
-    with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise UserError(f"Another run is writing into {path}; wait for it or choose another directory.") from error
-        except OSError as error:
-            raise UserError(
-                f"{path} cannot be locked: {error.strerror}; choose a directory on another disk."
-            ) from error
-        yield
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from distpaml.data import Dataset
 from distpaml.evaluate import Evaluation
 from distpaml.model.meta_model import MetaModel
+from distpaml.promise import Promise
 from distpaml.select.methods import Counted, Selection
 from distpaml.world import Tasks
 
@@ -53,7 +54,7 @@ class Record(_Plain):
     terms: Mapping[str, float]
     """The model's bound and its terms."""
     seconds: Mapping[str, float]
-    """Of each stage; all else is the same whenever the experiment is run again."""
+    """That the loop spent in each stage, waiting included; all else is the same in every run of a config."""
 
     def result(self) -> dict[str, Any]:
         """All but the times: what two runs of one config agree on."""
@@ -89,9 +90,11 @@ class Round:
         tasks: Tasks,
         data: Dataset,
         model: MetaModel,
-        evaluation: Evaluation,
-        seconds: Mapping[str, float],
+        evaluation: Promise[Evaluation],
+        stage: "Stopwatch",
     ) -> "Round":
+        with stage("evaluate"):
+            evaluated = evaluation.result()
         rows = zip(tasks.descriptors, tasks.parameters, strict=True)
         added = [
             Added(
@@ -107,16 +110,16 @@ class Round:
             tasks=len(model.embeddings),
             added=tuple(added),
             candidates=selection.counted,
-            shots={shot: scores.summary() for shot, scores in evaluation.shots.items()},
+            shots={shot: scores.summary() for shot, scores in evaluated.shots.items()},
             terms=dict(model.terms),
-            seconds=dict(seconds),
-            **evaluation.scores.summary(),
+            seconds=stage.seconds,
+            **evaluated.scores.summary(),
         )
-        return cls(record, tasks, data, model, evaluation)
+        return cls(record, tasks, data, model, evaluated)
 
 
 class Stopwatch:
-    """Seconds of each stage of a round; `watch` hears when one begins."""
+    """Seconds of each stage of a round, in all its parts; `watch` hears when one begins."""
 
     def __init__(self, watch: Callable[[str], None]) -> None:
         self.watch = watch
@@ -127,4 +130,4 @@ class Stopwatch:
         self.watch(stage)
         begin = perf_counter()
         yield
-        self.seconds[stage] = round(perf_counter() - begin, 4)
+        self.seconds[stage] = round(self.seconds.get(stage, 0.0) + perf_counter() - begin, 4)

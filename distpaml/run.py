@@ -47,7 +47,7 @@ def _directory(config: Experiment, quick: bool) -> str:
 
 
 def _run(config: Experiment, path: Path, console: Console) -> int:
-    from distpaml.local import run_here  # loads torch, which a misspelt key need not wait for
+    from distpaml.play import run_here  # loads torch, which a misspelt key need not wait for
     from distpaml.report import write_report
 
     with _Display(config, console) as display:

@@ -30,6 +30,10 @@ class Tasks:
     def __len__(self) -> int:
         return len(self.parameters)
 
+    def take(self, rows: slice) -> "Tasks":
+        """Some of them."""
+        return Tasks(self.descriptors[rows], self.parameters[rows], self.starts[rows])
+
 
 class World:
     """The tasks of one experiment, by its config and seed."""

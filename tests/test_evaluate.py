@@ -19,7 +19,7 @@ def model():
 
 @pytest.fixture(scope="module")
 def test() -> Dataset:
-    return parts(tiny())[0].simulate(World(tiny()).test())
+    return parts(tiny())[0].simulate(World(tiny()).test()).result()
 
 
 @pytest.fixture(scope="module")

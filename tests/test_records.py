@@ -14,8 +14,8 @@ from tiny import tiny
 from distpaml.config import Experiment
 from distpaml.domains import SimulationError
 from distpaml.errors import UserError
-from distpaml.local import run_here
 from distpaml.model.storage import load_model
+from distpaml.play import run_here
 from distpaml.records import RunDirectory, read_arrays, read_records
 
 CONFIG = tiny("method=paml-set", "evaluation.shots=[3]")

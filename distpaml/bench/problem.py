@@ -23,7 +23,7 @@ class Problem:
         """The shipped experiment `name` with `tasks` initial tasks."""
         experiment = load(name, [f"initial={tasks}", "rounds=0"])
         world, simulator = World(experiment), LocalSimulator(experiment)
-        return cls(experiment, simulator.simulate(world.initial()), simulator.simulate(world.test()))
+        return cls(experiment, simulator.simulate(world.initial()).result(), simulator.simulate(world.test()).result())
 
     def first(self, tasks: int) -> Dataset:
         """The first training tasks."""

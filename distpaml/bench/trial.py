@@ -20,7 +20,7 @@ import numpy as np
 
 from distpaml.bench import Result
 from distpaml.config import Experiment, load
-from distpaml.local import run_here
+from distpaml.play import run_here
 from distpaml.rounds import Record
 
 STEP_TASKS, STEP_SECONDS = (3, 10, 18), (0.057, 0.134, 0.219)

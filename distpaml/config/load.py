@@ -35,8 +35,8 @@ def load(config: str | Path | None = None, overrides: Sequence[str] = (), quick:
         tree = _shrunk(tree)
     written_by = {}
     for text in overrides:
-        key, value = _parse_override(text)
-        tree = _assigned(tree, key.split("."), value)
+        key, value = parse_override(text)
+        tree = assigned(tree, key.split("."), value)
         written_by[key] = f"override {shown(text)}"
 
     def where(key: str) -> str:
@@ -66,7 +66,8 @@ def _read(config: str | Path | None) -> tuple[str, Tree]:
     return str(path), read(path)
 
 
-def _parse_override(text: str) -> tuple[str, Any]:
+def parse_override(text: str) -> tuple[str, Any]:
+    """The key and the value of `dotted.key=value`."""
     key, equals, value = text.partition("=")
     key = key.strip()
     if not equals or not all(key.split(".")):
@@ -74,11 +75,11 @@ def _parse_override(text: str) -> tuple[str, Any]:
     return key, parse_value(value, f"The value of the override {shown(text)}")
 
 
-def _assigned(tree: Any, path: list[str], value: Any) -> Tree:
+def assigned(tree: Any, path: list[str], value: Any) -> Tree:
     """A copy of `tree` with `value` at `path`."""
     head, *rest = path
     tree = tree if isinstance(tree, dict) else {}
-    return {**tree, head: _assigned(tree.get(head), rest, value) if rest else value}
+    return {**tree, head: assigned(tree.get(head), rest, value) if rest else value}
 
 
 def _shrunk(tree: Tree) -> Tree:
@@ -88,5 +89,5 @@ def _shrunk(tree: Tree) -> Tree:
         section, _, name = key.rpartition(".")
         given, default = (tree.get(section, {}), defaults[section]) if section else (tree, defaults)
         if isinstance(given, dict) and type(value := given.get(name, default[name])) is int and value > limit:
-            tree = _assigned(tree, key.split("."), limit)
+            tree = assigned(tree, key.split("."), limit)
     return tree

@@ -94,8 +94,14 @@ class EvaluationConfig(Section):
 class RuntimeConfig(Section):
     """Where it runs; nothing here changes a result by more than rounding."""
 
+    kind: Literal["local", "ray"] = "local"
+    """`local`: all in one process; `ray`: a trainer and workers in processes of their own, on any machine."""
     threads: Positive = 1
-    """Threads of one simulation call and of one fit."""
+    """Threads, and so CPUs, of the one process or of every actor."""
+    workers: Positive = 1
+    """Actors that simulate, score candidates and judge test tasks, if `kind` is ray."""
+    gpus: Annotated[float, Field(ge=0)] = 0.0
+    """GPUs of the trainer, of which it may have a fraction."""
 
 
 class Experiment(Section):

@@ -15,6 +15,7 @@ from distpaml.model.fit import fit_collapsed
 from distpaml.model.inference import Described, infer
 from distpaml.model.latent_gp import LatentGP, Terms, TrainingSet
 from distpaml.model.posterior import Latents, Posterior
+from distpaml.model.shards import LocalShards, MakePool
 from distpaml.model.stochastic import explicit_bound, fit_stochastic
 
 
@@ -88,12 +89,14 @@ def fit_model(
     seed: int,
     last: MetaModel | None = None,
     starts: Array | None = None,
+    pool: MakePool = LocalShards,
 ) -> MetaModel:
     """Fit to `data`, from `last` if there is one, whose tasks come first in `data`.
 
     `starts` [K, Q] are guesses for the latents of the new tasks, such as those they were chosen for.
+    `pool` says where the shards of the tasks live.
     """
-    training, inputs, targets = training_set(data, model, fit.shards, seed)
+    training, inputs, targets = training_set(data, model, fit.shards, seed, pool)
     first = None if last is None else _warm_start(last, data, inputs, targets, training.descriptors, starts)
     if fit.kind == "collapsed":
         budget = fit.evaluations if first is None else fit.warm_evaluations
@@ -108,7 +111,7 @@ def fit_model(
 
 
 def training_set(
-    data: Dataset, model: ModelConfig, shards: int, seed: int
+    data: Dataset, model: ModelConfig, shards: int, seed: int, pool: MakePool = LocalShards
 ) -> tuple[TrainingSet, Standardiser, Standardiser]:
     """The data in standardised units with the decoder's base samples, and the units of inputs and targets."""
     for part in ("inputs", "targets", "descriptors"):
@@ -123,7 +126,8 @@ def training_set(
     pairs = (model.decoder_samples + 1) // 2
     base = torch.randn(pairs, len(data), model.latent, generator=generator, dtype=dtype)
     counts = data.counts.tolist()
-    return TrainingSet.make(x, y, counts, descriptors, torch.cat([base, -base]), shards), inputs, targets
+    base = torch.cat([base, -base])
+    return TrainingSet(x, y, counts, descriptors, base, pool(x, y, counts, shards)), inputs, targets
 
 
 def _warm_start(

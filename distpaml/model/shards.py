@@ -7,7 +7,7 @@ finishes its own backward pass. A message is a few [L, L] tables, however many t
 Reference: Gal, van der Wilk & Rasmussen 2014, Distributed variational inference in sparse GP regression.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -160,14 +160,23 @@ class ShardPool(Protocol):
         """`Shard.backward` of every shard."""
 
 
+def split(tasks: int, shards: int) -> list[slice]:
+    """At most so many shards of nearly equal size, none empty."""
+    parts = [part for part in np.array_split(np.arange(tasks), shards) if len(part)]
+    return [slice(int(part[0]), int(part[-1]) + 1) for part in parts]
+
+
+MakePool = Callable[[Tensor, Tensor, Sequence[int], int], ShardPool]
+"""(x, y, counts, shards) → a pool of at most so many shards."""
+
+
 class LocalShards:
     """Shards in this process, one after the other."""
 
     def __init__(self, x: Tensor, y: Tensor, counts: Sequence[int], shards: int = 1) -> None:
-        parts = [part for part in np.array_split(np.arange(len(counts)), shards) if len(part)]
-        ranges = [slice(part[0], part[-1] + 1) for part in parts]
+        ranges = split(len(counts), shards)
         self.shards = [Shard(x[r], y[r], counts[r]) for r in ranges]
-        self.sizes = [len(part) for part in parts]
+        self.sizes = [r.stop - r.start for r in ranges]
 
     def forward(self, queries: Sequence[Query]) -> list[Share]:
         return [shard.forward(query) for shard, query in zip(self.shards, queries, strict=True)]

@@ -24,7 +24,7 @@ def save_model(model: MetaModel, path: Path) -> None:
     tensors = {f"gp.{name}": value for name, value in model.gp.state_dict().items()}
     tensors |= {f"posterior.{field.name}": getattr(model.posterior, field.name) for field in fields(Posterior)}
     for name, standardiser in (("inputs", model.inputs), ("targets", model.targets)):
-        tensors |= {f"{name}.{part}": torch.as_tensor(getattr(standardiser, part)) for part in ("mean", "scale")}
+        tensors |= {f"{name}.{part}": torch.tensor(getattr(standardiser, part)) for part in ("mean", "scale")}
     tensors["descriptors"] = model.descriptors
     header = {"format": FORMAT, "version": VERSION, "terms": json.dumps(dict(model.terms))}
     contents = save({name: value.detach().cpu().contiguous() for name, value in tensors.items()}, header)

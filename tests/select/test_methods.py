@@ -20,7 +20,7 @@ def test_methods_of_a_seed_share_initial_tasks_controls_and_test_data(experiment
     for method in METHODS:
         config = tiny(f"method={method}", "seed=5", experiment=experiment)
         simulator, world = parts(config)[0], World(config)
-        initial, test = simulator.simulate(world.initial()), simulator.simulate(world.test())
+        initial, test = simulator.simulate(world.initial()).result(), simulator.simulate(world.test()).result()
         seen[method] = [initial.inputs, initial.targets, initial.descriptors, test.inputs, test.targets]
     assert not set(map(tuple, world.initial().starts)) & set(map(tuple, world.test().starts))
     for arrays in seen.values():
@@ -107,7 +107,7 @@ def test_the_second_of_a_batch_knows_of_the_first():
 def test_the_oracle_is_trained_on_the_test_tasks_and_chooses_nothing():
     (only,) = played("method=oracle")
     config = tiny("method=oracle")
-    test = parts(config)[0].simulate(World(config).test())
+    test = parts(config)[0].simulate(World(config).test()).result()
     np.testing.assert_array_equal(only.data.targets, test.targets)
     assert (only.record.round, only.record.tasks) == (0, 4)
     assert only.record.rmse == pytest.approx(only.record.rmse_paper)

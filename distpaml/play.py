@@ -1,0 +1,57 @@
+"""One experiment from its first round to its last, kept on disk round by round, in whichever runtime it asks for."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+
+from distpaml.config import Experiment
+from distpaml.local import local_parts
+from distpaml.loop import Parts, active_loop
+from distpaml.records import RunDirectory
+from distpaml.rounds import Record
+from distpaml.select.methods import get_method
+from distpaml.world import World
+
+
+def play(
+    config: Experiment, path: Path, watch: Callable[[int, str], None] = lambda round, stage: None
+) -> Iterator[Record]:
+    """The records of all rounds; a record comes when its round is safe in `path`, at once if it was there before."""
+    torch.set_num_threads(config.runtime.threads)
+    method = get_method(World(config))
+    with RunDirectory(path, config) as run:
+        yield from tuple(run.records)
+        if len(run.records) > method.rounds:
+            return
+        with parts(config) as three:
+            for round in active_loop(method, *three, run.state(), watch):
+                run.add(round)
+                yield round.record
+
+
+@contextmanager
+def parts(config: Experiment) -> Iterator[Parts]:
+    """Simulator, trainer and scorer of the runtime that the config names."""
+    if config.runtime.kind == "local":
+        yield local_parts(config)
+    else:
+        from distpaml.runtime.parts import ray_parts  # Ray takes a second to import
+
+        with ray_parts(config) as three:
+            yield three
+
+
+def run_here(
+    config: Experiment,
+    path: Path,
+    watch: Callable[[int, str], None] = lambda round, stage: None,
+    finished: Callable[[Record], None] = lambda record: None,
+) -> list[Record]:
+    """All records of an experiment, kept in `path`; `finished` hears of each."""
+    records = []
+    for record in play(config, path, watch):
+        finished(record)
+        records.append(record)
+    return records

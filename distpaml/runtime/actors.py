@@ -1,0 +1,72 @@
+"""What runs in the other processes. Every call is a function of its arguments and the config, so Ray may repeat it."""
+
+import warnings
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+
+from distpaml.config import Experiment
+from distpaml.data import Dataset, Divisors
+from distpaml.domains.base import Array
+from distpaml.evaluate import Evaluation
+from distpaml.local import LocalTrainer, local_parts
+from distpaml.model.meta_model import MetaModel
+from distpaml.model.shards import Cotangent, Gradient, LocalShards, Query, Shard, Share
+from distpaml.runtime.shards import RayShards
+from distpaml.select.candidates import Candidates
+from distpaml.select.methods import Best
+from distpaml.select.utilities import Knowledge
+from distpaml.world import Tasks
+
+
+class Worker:
+    """Simulates, scores and judges its share of the tasks or candidates."""
+
+    def __init__(self, config: Experiment) -> None:
+        torch.set_num_threads(config.runtime.threads)
+        warnings.filterwarnings("ignore", message="The given NumPy array is not writable")  # nobody writes to it
+        self.config = config
+        self.simulator, self.trainer, self.scorer = local_parts(config)
+
+    def simulate(self, tasks: Tasks) -> Dataset:
+        return self.simulator.simulate(tasks).result()
+
+    def judge(self, model: MetaModel, divisors: Divisors, test: Dataset) -> Evaluation:
+        return self.trainer.judge(model, divisors, test)
+
+    def best(self, candidates: Candidates, known: Knowledge) -> Best:
+        return self.scorer.best(candidates, known)
+
+
+class Trainer(Worker):
+    """Fits; what it goes on from comes with every call."""
+
+    def fit(
+        self, data: Dataset, round: int, last: MetaModel | None, latents: Array | None, hosts: Sequence[Any]
+    ) -> MetaModel:
+        """The fit, sharded over the hosts if there are any."""
+        pool = partial(RayShards, hosts=hosts) if hosts else LocalShards
+        return LocalTrainer(self.config, pool).fit(data, round, last, latents)
+
+
+class ShardHost:
+    """Holds one shard of a fit's tasks. Its data come with every call, so one that was restarted goes on."""
+
+    def __init__(self, threads: int) -> None:
+        torch.set_num_threads(threads)
+        torch.set_grad_enabled(False)
+        self.fit, self.shard = "", Shard(torch.zeros(0, 0, 0), torch.zeros(0, 0, 0), [])
+
+    def forward(self, fit: str, x: Array, y: Array, counts: Array, query: Query) -> Share:
+        return self._shard(fit, x, y, counts).forward(query)
+
+    def backward(self, fit: str, x: Array, y: Array, counts: Array, query: Query, cotangent: Cotangent) -> Gradient:
+        return self._shard(fit, x, y, counts).backward(query, cotangent)
+
+    def _shard(self, fit: str, x: Array, y: Array, counts: Array) -> Shard:
+        if self.fit != fit:
+            self.fit, self.shard = fit, Shard(torch.tensor(x), torch.tensor(y), np.asarray(counts).tolist())
+        return self.shard

@@ -1,0 +1,100 @@
+"""Simulator, Trainer and Scorer of the loop, spread over a trainer actor and a pool of workers.
+
+Tasks and candidates are split between the blocks that one process would compute together anyway, so that every
+number comes from the same sequence of operations, wherever it is computed.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import ray
+
+from distpaml.config import Experiment
+from distpaml.data import Dataset, Divisors
+from distpaml.domains.base import Array
+from distpaml.evaluate import Evaluation
+from distpaml.local import BLOCK
+from distpaml.loop import Parts
+from distpaml.model.inference import BLOCK as INFERRED_TOGETHER
+from distpaml.model.meta_model import MetaModel
+from distpaml.model.shards import split
+from distpaml.promise import Promise
+from distpaml.runtime.actors import ShardHost, Trainer, Worker
+from distpaml.runtime.promises import Gathered, fetch
+from distpaml.runtime.resources import actor_options, shard_hosts
+from distpaml.runtime.start import ray_is_there
+from distpaml.select.candidates import Candidates
+from distpaml.select.methods import Best
+from distpaml.select.utilities import Knowledge
+from distpaml.world import Tasks
+
+
+class RaySimulator:
+    """Tasks are spread over the workers."""
+
+    def __init__(self, workers: Sequence[Any]) -> None:
+        self.workers = workers
+
+    def simulate(self, tasks: Tasks) -> Promise[Dataset]:
+        pieces = [tasks.take(part) for part in split(len(tasks), len(self.workers))]
+        calls = zip(self.workers, pieces, strict=False)
+        return Gathered([worker.simulate.remote(piece) for worker, piece in calls], Dataset.concatenate)
+
+
+class RayTrainer:
+    """The trainer fits; it and the workers judge the test tasks together, while the loop goes on."""
+
+    def __init__(self, trainer: Any, workers: Sequence[Any], hosts: Sequence[Any]) -> None:
+        self.trainer, self.judges, self.hosts = trainer, [trainer, *workers], hosts
+
+    def fit(self, data: Dataset, round: int, last: MetaModel | None, latents: Array | None) -> MetaModel:
+        (model,) = fetch([self.trainer.fit.remote(data, round, last, latents, self.hosts)])
+        return model
+
+    def evaluate(self, model: MetaModel, data: Dataset, test: Promise[Dataset]) -> Promise[Evaluation]:
+        tasks = test.result()
+        sent, divisors = ray.put(model), Divisors.of(data, tasks)
+        pieces = [tasks.tasks(part) for part in _between_blocks(len(tasks), INFERRED_TOGETHER, len(self.judges))]
+        calls = zip(self.judges, pieces, strict=False)
+        return Gathered([judge.judge.remote(sent, divisors, piece) for judge, piece in calls], Evaluation.joined)
+
+
+class RayScorer:
+    """Every worker ranks its share and answers with its best."""
+
+    def __init__(self, workers: Sequence[Any]) -> None:
+        self.workers = workers
+
+    def best(self, candidates: Candidates, known: Knowledge) -> Best:
+        parts, sent = _between_blocks(len(candidates), BLOCK, len(self.workers)), ray.put(known)
+        calls = zip(self.workers, parts, strict=False)
+        found = fetch([worker.best.remote(candidates.take(part), sent) for worker, part in calls])
+        rows = [Best(part.start + best.row, best.utility) for part, best in zip(parts, found, strict=True)]
+        return max(rows, key=lambda best: best.utility)  # the first, if several are as good
+
+
+@contextmanager
+def ray_parts(config: Experiment) -> Iterator[Parts]:
+    """The three parts with actors of their own, which end with the context."""
+    with ray_is_there(config):
+        plain, threads = actor_options(config), config.runtime.threads
+        workers = [_start(Worker, plain, config) for _ in range(config.runtime.workers)]
+        hosts = [_start(ShardHost, plain, threads) for _ in range(shard_hosts(config))]
+        trainer = _start(Trainer, actor_options(config, config.runtime.gpus), config)
+        try:
+            yield RaySimulator(workers), RayTrainer(trainer, workers, hosts), RayScorer(workers)
+        finally:
+            for actor in (*workers, *hosts, trainer):
+                ray.kill(actor)
+
+
+def _start(actor: type, options: dict[str, Any], *arguments: Any) -> Any:
+    return ray.remote(**options)(actor).remote(*arguments)
+
+
+def _between_blocks(rows: int, block: int, parts: int) -> list[slice]:
+    """At most so many parts of the rows, each beginning where a block begins."""
+    blocks = split(int(np.ceil(rows / block)), parts)
+    return [slice(part.start * block, min(part.stop * block, rows)) for part in blocks]

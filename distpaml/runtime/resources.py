@@ -1,0 +1,71 @@
+"""What an experiment needs of a cluster, and whether a cluster has it: said before anything starts.
+
+A trial is a group of bundles that are reserved together, so that none of its actors can wait for ever for room that
+other trials hold. Every process has as many CPUs as threads.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from distpaml.config import Experiment
+from distpaml.errors import UserError
+
+Bundle = dict[str, float]
+
+
+def bundles(config: Experiment) -> list[Bundle]:
+    """What a trial reserves: its own process first, then those of its actors."""
+    actor = {"CPU": float(config.runtime.threads)}
+    trainer = actor | ({"GPU": config.runtime.gpus} if config.runtime.gpus else {})
+    if config.runtime.kind == "local":
+        return [trainer]
+    return [{}, trainer, *(dict(actor) for _ in range(config.runtime.workers + shard_hosts(config)))]
+
+
+def shard_hosts(config: Experiment) -> int:
+    """Actors that hold the shards of a fit; a single shard stays with the trainer."""
+    return config.fit.shards if config.fit.shards > 1 else 0
+
+
+def actor_options(config: Experiment, gpus: float = 0.0) -> dict[str, Any]:
+    """An actor that comes back if its process or node is lost; what it was asked is asked again, at most thrice."""
+    return {"num_cpus": config.runtime.threads, "num_gpus": gpus, "max_restarts": -1, "max_task_retries": 3}
+
+
+def fits(needs: Sequence[Bundle], nodes: Sequence[Mapping[str, float]]) -> bool:
+    """Whether all bundles find room on these nodes at once: the largest first, each where it fits first."""
+    free = [dict(node) for node in nodes]
+    for bundle in sorted(needs, key=lambda bundle: (bundle.get("GPU", 0.0), bundle.get("CPU", 0.0)), reverse=True):
+        roomy = (node for node in free if all(node.get(kind, 0.0) >= amount for kind, amount in bundle.items()))
+        node = next(roomy, None)
+        if node is None:
+            return False
+        for kind, amount in bundle.items():
+            node[kind] -= amount
+    return True
+
+
+def refusal(config: Experiment, nodes: Sequence[Mapping[str, float]]) -> str | None:
+    """One sentence on why a trial can never run on these nodes; None if it can."""
+    needs = bundles(config)
+    if fits(needs, nodes):
+        return None
+    largest = max((bundle.get("CPU", 0.0) for bundle in needs), default=0.0)
+    there = "; ".join(_said([node]) for node in nodes) or "nothing"
+    return (
+        f"A trial needs {_said(needs)} at once, up to {largest:g} of the CPUs on one machine, but the "
+        f"{'machine has' if len(nodes) == 1 else f'{len(nodes)} machines have'} {there}; lower runtime.threads, "
+        "runtime.workers, runtime.gpus or fit.shards."
+    )
+
+
+def check_fits(config: Experiment, nodes: Sequence[Mapping[str, float]]) -> None:
+    """Refuse what would wait for ever."""
+    if sentence := refusal(config, nodes):
+        raise UserError(sentence)
+
+
+def _said(bundles: Sequence[Mapping[str, float]]) -> str:
+    kinds = {"CPU": "CPU", "GPU": "GPU"}
+    totals = {kind: sum(bundle.get(kind, 0.0) for bundle in bundles) for kind in kinds}
+    return " and ".join(f"{total:g} {kind}" for kind, total in totals.items() if total or kind == "CPU")

@@ -1,0 +1,105 @@
+"""Run a sweep, or go on with one: `python -m distpaml.sweep [FILE] [key=value…] [--out DIR] [--resume DIR]`."""
+
+import signal
+import sys
+from argparse import ArgumentParser, Namespace
+from datetime import datetime
+
+from rich.console import Console
+
+from distpaml.domains import SimulationError
+from distpaml.errors import UserError
+from distpaml.sweep.driver import Sweep, opened, run_sweep
+from distpaml.sweep.folder import Folder
+from distpaml.sweep.load import load_sweep, shipped_sweeps
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = _parser().parse_intermixed_args(arguments)
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 140)
+    signal.signal(signal.SIGTERM, _interrupted)
+    where = ""
+    try:
+        sweep = _sweep(options)
+        where = sweep.folder.where
+        return _run(sweep, options, console)
+    except (UserError, SimulationError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print(f"Stopped; python -m distpaml.sweep --resume {where} goes on.", file=sys.stderr)
+        return 130
+
+
+def _parser() -> ArgumentParser:
+    parser = ArgumentParser(prog="python -m distpaml.sweep", description="Run many experiments, or go on with them.")
+    parser.add_argument(
+        "words",
+        nargs="*",
+        metavar="FILE | KEY=VALUE",
+        help=f"a YAML file or one of {', '.join(shipped_sweeps())}, "
+        "then overrides such as seeds=5, methods=[uni,lhs], grid.model.inducing=[100,300] or rounds=8",
+    )
+    parser.add_argument(
+        "--out", metavar="DIR", help="a folder that all machines share, or s3://…; sweeps/NAME-TIME unless given"
+    )
+    parser.add_argument("--resume", metavar="DIR", help="go on with a sweep; overrides extend it, such as seeds=5")
+    parser.add_argument("--retry-failed", action="store_true", help="with --resume: begin failed trials again")
+    parser.add_argument("--verbose", action="store_true", help="show what Ray says as well")
+    return parser
+
+
+def _sweep(options: Namespace) -> Sweep:
+    words = list(options.words)
+    file = words.pop(0) if words and "=" not in words[0] else None
+    if options.resume:
+        if file or options.out:
+            raise UserError("--resume DIR goes on with the sweep in DIR; it takes overrides, but no file and no --out.")
+        folder = Folder.of(options.resume)
+        folder.pull("sweep.yaml")
+        if not (folder.local / "sweep.yaml").exists():
+            raise UserError(f"{options.resume} is not the folder of a sweep: it has no sweep.yaml.")
+        return Sweep(load_sweep(folder.local / "sweep.yaml", words), folder)
+    parts = load_sweep(file or "quickstart", words)
+    sweep = Sweep(parts, Folder.of(options.out or f"sweeps/{parts[0].name}-{datetime.now():%Y%m%d-%H%M%S}"))
+    sweep.folder.pull("sweep.yaml")
+    kept = sweep.folder.local / "sweep.yaml"
+    if kept.exists() and load_sweep(kept) != parts:
+        raise UserError(f"{sweep.folder.where} holds another sweep; choose another --out, or --resume it.")
+    return sweep
+
+
+def _run(sweep: Sweep, options: Namespace, console: Console) -> int:
+    def say(line: str) -> None:
+        console.print(line, soft_wrap=True, markup=False)
+
+    trials = sweep.trials()
+    with opened(sweep) as journal:
+        search = sweep.parts[0].search
+        count = f"{search.samples} samples of {len(trials[0].runs)} runs" if search else f"{len(trials)} trials"
+        say(f"{sweep.parts[0].name}: {count} → {sweep.folder.where}")
+        run_sweep(sweep, journal, options.retry_failed, options.verbose, say)
+        return _finish(sweep, journal, console)
+
+
+def _finish(sweep: Sweep, journal, console: Console) -> int:
+    from distpaml.report import write_report
+    from distpaml.sweep.results import results_table
+
+    sweep.folder.pull("trials")
+    console.print(results_table(sweep.folder.local))
+    report = write_report([sweep.folder.local], sweep.folder.local / "report")
+    sweep.folder.push("events.jsonl", "report")
+    failed = [event for event in journal.last().values() if event["event"] == "trial failed"]
+    for event in failed:
+        console.print(f"{event['trial']} failed: {event['message']}", soft_wrap=True, markup=False)
+    console.print(f"Report: {report}", soft_wrap=True, markup=False)
+    return 1 if failed else 0
+
+
+def _interrupted(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,127 @@
+"""What Tune asks for the next trial: those of a grid, or the samples of a search.
+
+After an interruption it is made anew from the sweep's folder: finished trials are left out (a search learns from
+them), unfinished ones come first.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import optuna
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+from ray.tune.search import Searcher
+
+from distpaml import seeds
+from distpaml.sweep.plan import Trial, sample_trial
+from distpaml.sweep.schema import SearchConfig, Space, SweepConfig
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A sample of before."""
+
+    values: Mapping[str, Any]
+    objective: float | None
+    """None if it has none yet, or failed."""
+    closed: bool
+    """Whether nothing is left to do for it: it is finished, was stopped early, or failed."""
+
+
+class Agenda(Searcher):
+    """Trials in order; subclasses say which."""
+
+    def __init__(self, objective: str, common: Mapping[str, Any]) -> None:
+        super().__init__(metric=objective, mode="min")
+        self.common = common
+        self.running: dict[str, Trial] = {}
+        self.upcoming = self.trials()
+
+    def trials(self) -> Iterator[Trial]:
+        raise NotImplementedError
+
+    def suggest(self, trial_id: str) -> Any:
+        trial = next(self.upcoming, None)
+        if trial is None:
+            return Searcher.FINISHED
+        self.running[trial_id] = trial
+        runs = {name: config.to_yaml() for name, config in trial.runs.items()}
+        return {**self.common, "trial": trial.name, "runs": runs}
+
+    def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
+        self.running.pop(trial_id, None)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Nothing: Tune pickles its own state, which is never read."""
+        return {}
+
+    def save(self, checkpoint_path: str) -> None:
+        """Nothing: the sweep's folder has it all."""
+
+    def restore(self, checkpoint_path: str) -> None:
+        """Nothing: the sweep's folder has it all."""
+
+
+class GridAgenda(Agenda):
+    """The trials of a grid that are left."""
+
+    def __init__(self, left: Sequence[Trial], common: Mapping[str, Any]) -> None:
+        self.left = left
+        super().__init__("rmse", common)
+
+    def trials(self) -> Iterator[Trial]:
+        yield from self.left
+
+
+class SearchAgenda(Agenda):
+    """Samples of a space. Sample i is a function of the search's seed, of i and, for optuna, of the results so far."""
+
+    def __init__(self, sweep: SweepConfig, known: Mapping[int, "Sample"], common: Mapping[str, Any]) -> None:
+        assert sweep.search is not None
+        self.sweep, self.search, self.known = sweep, sweep.search, known
+        self.space = {key: _distribution(space) for key, space in self.search.space.items()}
+        self.study = optuna.create_study()
+        self.asked: dict[str, optuna.Trial] = {}
+        for sample in known.values():
+            if sample.objective is not None:
+                self.study.add_trial(
+                    optuna.trial.create_trial(
+                        params=dict(sample.values), distributions=self.space, value=sample.objective
+                    )
+                )
+        super().__init__(self.search.objective, common)
+
+    def trials(self) -> Iterator[Trial]:
+        for number in range(self.search.samples):
+            sample = self.known.get(number)
+            if sample and sample.closed:
+                continue
+            if sample:
+                self.study.enqueue_trial(dict(sample.values))
+            self.study.sampler = _sampler(self.search, number)
+            asked = self.study.ask(self.space)
+            trial = sample_trial(self.sweep, number, asked.params)
+            self.asked[trial.name] = asked
+            yield trial
+
+    def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
+        trial = self.running.pop(trial_id, None)
+        if trial is not None:
+            value = (result or {}).get(self.search.objective)
+            state = optuna.trial.TrialState.FAIL if error or value is None else None
+            self.study.tell(self.asked[trial.name], value, state=state)
+
+
+def _sampler(search: SearchConfig, number: int) -> optuna.samplers.BaseSampler:
+    seed = int(seeds.rng(search.seed, "search", number).integers(2**31))
+    kind = optuna.samplers.RandomSampler if search.algorithm == "random" else optuna.samplers.TPESampler
+    return kind(seed=seed)
+
+
+def _distribution(space: Space) -> BaseDistribution:
+    if space.choices is not None:
+        return CategoricalDistribution(space.choices)
+    assert space.low is not None and space.high is not None
+    if isinstance(space.low, int) and isinstance(space.high, int):
+        return IntDistribution(space.low, space.high, log=space.log)
+    return FloatDistribution(space.low, space.high, log=space.log)

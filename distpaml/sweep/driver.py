@@ -1,0 +1,158 @@
+"""A sweep from beginning to end: what is left to do goes to Tune, what happens goes to the journal and the screen."""
+
+import logging
+import os
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from distpaml.config import Experiment
+from distpaml.errors import UserError
+from distpaml.files import locked, write_durably
+from distpaml.runtime.resources import bundles, refusal
+from distpaml.sweep.folder import Folder
+from distpaml.sweep.journal import Journal
+from distpaml.sweep.load import to_yaml
+from distpaml.sweep.plan import Trial, check_search, grid_trials, sample_trial
+from distpaml.sweep.schema import SweepConfig
+from distpaml.sweep.status import check_folder, samples_of, trial_states
+
+SETTINGS = {
+    "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",  # rounds are recorded by their runs
+    "TUNE_DISABLE_SIGINT_HANDLER": "1",  # Ctrl-C is ours
+    "TUNE_WARN_EXCESSIVE_EXPERIMENT_CHECKPOINT_SYNC_THRESHOLD_S": "0",
+    "TUNE_GLOBAL_CHECKPOINT_S": "3600",
+    "TUNE_PRINT_ALL_TRIAL_ERRORS": "0",
+    "RAY_AIR_NEW_OUTPUT": "0",
+}
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A sweep and where it is kept."""
+
+    parts: Sequence[SweepConfig]
+    folder: Folder
+
+    def trials(self) -> list[Trial]:
+        """Of a grid all trials; of a search those that its first sample would make."""
+        search = self.parts[0].search
+        if search is None:
+            return grid_trials(self.parts)
+        check_search(self.parts[0])
+        values = {key: space.choices[0] if space.choices else space.low for key, space in search.space.items()}
+        return [sample_trial(self.parts[0], 0, values)]
+
+    def configs(self) -> list[Experiment]:
+        return [config for trial in self.trials() for config in trial.runs.values()]
+
+
+@contextmanager
+def opened(sweep: Sweep) -> Iterator[Journal]:
+    """The sweep's folder with this sweep in it, and no other driver."""
+    sweep.folder.pull()
+    check_folder(sweep.folder.local)
+    with locked(sweep.folder.local, "Another sweep"):
+        write_durably(sweep.folder.local / "sweep.yaml", to_yaml(sweep.parts).encode())
+        sweep.folder.push("sweep.yaml")
+        yield Journal(sweep.folder.local / "events.jsonl")
+
+
+def run_sweep(sweep: Sweep, journal: Journal, again: bool, verbose: bool, say: Callable[[str], None]) -> None:
+    """Everything that is left of the sweep; returns when nothing is. Failed trials are repeated if `again`."""
+    os.environ.update({name: value for name, value in SETTINGS.items() if name not in os.environ})
+    agenda = _agenda(sweep, journal, again)
+    if agenda is None:
+        return
+    from distpaml.runtime.start import can_grow, connected, nodes  # Ray takes a second to import
+
+    configs = sweep.configs()
+    with connected(configs, verbose):
+        for config in configs:
+            if sentence := refusal(config, nodes()):
+                if not can_grow():
+                    raise UserError(sentence)
+                say(f"warning: {sentence} Waiting for the cluster to grow.")
+                break
+        journal.add("sweep started")
+        _tune(sweep, agenda, journal, verbose, say)
+        journal.add("sweep finished")
+
+
+def _agenda(sweep: Sweep, journal: Journal, again: bool) -> Any:
+    from distpaml.sweep.agenda import GridAgenda, SearchAgenda
+
+    first = sweep.parts[0]
+    common = {"folder": sweep.folder.where, "wandb": first.wandb}
+    if first.search is not None:
+        ends = ("trial stopped",) if again else ("trial stopped", "trial failed")
+        closed = {name: event for name, event in journal.last().items() if event["event"] in ends}
+        known = samples_of(sweep.folder.local, first, closed)
+        over = len([sample for sample in known.values() if sample.closed]) >= first.search.samples
+        return None if over else SearchAgenda(first, known, common)
+    left, _ = trial_states(sweep.folder.local, sweep.trials(), again)
+    return GridAgenda(left, common) if left else None
+
+
+def _tune(sweep: Sweep, agenda: Any, journal: Journal, verbose: bool, say: Callable[[str], None]) -> None:
+    from ray import tune
+
+    from distpaml.sweep.observer import Observer
+    from distpaml.sweep.trainable import PamlTrial
+
+    def resources(config: dict[str, Any]) -> tune.PlacementGroupFactory:
+        experiment = Experiment.from_yaml(next(iter(config["runs"].values())))
+        return tune.PlacementGroupFactory(bundles(experiment))
+
+    first = sweep.parts[0]
+    with tempfile.TemporaryDirectory(prefix="distpaml-tune-") as scratch, _quiet(verbose):
+        tune.Tuner(
+            tune.with_resources(PamlTrial, resources),
+            tune_config=tune.TuneConfig(
+                search_alg=agenda,
+                scheduler=_scheduler(first),
+                num_samples=-1,
+                reuse_actors=True,
+                trial_dirname_creator=lambda trial: trial.trial_id,
+            ),
+            run_config=tune.RunConfig(
+                name="sweep",
+                storage_path=scratch,
+                callbacks=[Observer(sweep.folder, journal, say)],
+                failure_config=tune.FailureConfig(max_failures=first.retries),
+                checkpoint_config=tune.CheckpointConfig(checkpoint_at_end=False),
+                verbose=2 if verbose else 0,
+            ),
+        ).fit()
+
+
+def _scheduler(sweep: SweepConfig) -> Any:
+    from ray.tune.schedulers import AsyncHyperBandScheduler, FIFOScheduler
+
+    if sweep.search is None or sweep.search.scheduler == "none":
+        return FIFOScheduler()
+    rounds = max(config.rounds for config in Sweep([sweep], Folder("")).configs())
+    return AsyncHyperBandScheduler(
+        time_attr="round", metric=sweep.search.objective, mode="min", max_t=max(rounds, 2), grace_period=1
+    )
+
+
+@contextmanager
+def _quiet(verbose: bool) -> Iterator[None]:
+    """Without Tune's own words, unless they are wanted."""
+    if verbose:
+        yield
+        return
+    logger = logging.getLogger("ray")
+    before = logger.level
+    logger.setLevel(logging.CRITICAL)
+    logging.getLogger("optuna").setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(before)

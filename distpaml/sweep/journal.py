@@ -1,0 +1,44 @@
+"""What happened to the trials of a sweep: `events.jsonl`, one line per event, appended and synced by the driver."""
+
+import json
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+Event = Literal[
+    "sweep started",
+    "sweep finished",
+    "sweep stopped",
+    "trial finished",
+    "trial failed",
+    "trial retried",
+    "trial stopped",
+]
+
+
+class Journal:
+    """The events of one sweep."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def add(self, event: Event, trial: str | None = None, message: str = "") -> None:
+        line = {"time": datetime.now(UTC).isoformat(timespec="seconds"), "event": event, "trial": trial}
+        with open(self.path, "ab") as file:
+            file.write((json.dumps(line | {"message": message}) + "\n").encode())
+            file.flush()
+            os.fsync(file.fileno())
+
+    def last(self) -> dict[str, dict[str, Any]]:
+        """The last event of every trial that has any."""
+        return {event["trial"]: event for event in self if event.get("trial")}
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        lines = self.path.read_bytes().splitlines() if self.path.exists() else []
+        for line in lines:
+            try:
+                yield json.loads(line)
+            except ValueError:
+                continue  # cut off when the driver was killed

@@ -1,0 +1,69 @@
+"""A sweep's YAML file, or the name of one that is shipped, and overrides → the sweeps that it consists of."""
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import distpaml
+from distpaml.config.load import assigned, parse_override
+from distpaml.config.sentences import checked, shown
+from distpaml.config.yaml_text import dump, read
+from distpaml.errors import UserError
+from distpaml.sweep.schema import SweepConfig
+
+
+def shipped_sweeps() -> dict[str, Path]:
+    """The files of `tune_configs/`, which lies in an installed package or beside it in a clone: name → file."""
+    package = Path(distpaml.__file__).parent
+    folder = next(path for path in (package / "tune_configs", package.parent / "tune_configs") if path.is_dir())
+    return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
+
+
+def load_sweep(source: str | Path, overrides: Sequence[str] = ()) -> list[SweepConfig]:
+    """The sweep of a file, or all those that it includes; an override changes each of them.
+
+    An override that is no key of a sweep is one of the experiments: `rounds=3` is `set.rounds=3`.
+    """
+    path = _file(source)
+    tree = read(path)
+    parts = tree.pop("parts", None) if isinstance(tree.get("parts"), list) else None
+    if "include" in tree:
+        included = tree.pop("include")
+        if not isinstance(included, list) or not all(isinstance(name, str) for name in included) or not included:
+            raise UserError(f"In {path}, include is {shown(included)} but should be a list of YAML files.")
+        parts = [tree | read(path.parent / name) for name in included]
+        tree["name"] = tree.get("name", path.stem)
+    if parts is None:
+        return [_checked({"name": path.stem} | tree, path, overrides)]
+    return [_checked(part | {"name": tree["name"]}, path, overrides) for part in parts]
+
+
+def to_yaml(parts: Sequence[SweepConfig]) -> str:
+    """What `load_sweep` reads back as the same."""
+    trees = [part.model_dump(mode="json", exclude_none=True) for part in parts]
+    return dump(trees[0]) if len(trees) == 1 else dump({"name": parts[0].name, "parts": trees})
+
+
+def _checked(tree: dict[str, Any], path: Path, overrides: Sequence[str]) -> SweepConfig:
+    written_by = {}
+    for text in overrides:
+        key, value = parse_override(text)
+        if key.partition(".")[0] not in SweepConfig.model_fields and key not in ("seed", "method"):
+            key = f"set.{key}"
+        elif key in ("seed", "method"):
+            raise UserError(f"The override {shown(text)} should be {key}s=[…]: a sweep has several.")
+        tree = assigned(tree, key.split(".", 1) if key.startswith(("set.", "grid.")) else key.split("."), value)
+        written_by[key] = f"override {shown(text)}"
+    return checked(SweepConfig, tree, lambda key: next((w for k, w in written_by.items() if k in key), str(path)))
+
+
+def _file(source: str | Path) -> Path:
+    if isinstance(source, str) and source in shipped_sweeps():
+        return shipped_sweeps()[source]
+    path = Path(source)
+    if not path.exists():
+        near = get_close_matches(path.stem, shipped_sweeps(), n=1)
+        hint = f"the nearest is {near[0]}" if near else f"there are {', '.join(shipped_sweeps())}"
+        raise UserError(f"{shown(str(source))} is neither a file nor a shipped sweep; {hint}.")
+    return path

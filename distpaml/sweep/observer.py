@@ -1,0 +1,62 @@
+"""What Tune tells about the trials: a line on the screen for every finished round, and the journal."""
+
+from collections.abc import Callable
+from typing import Any
+
+from ray.tune import Callback
+
+from distpaml.sweep.folder import Folder
+from distpaml.sweep.journal import Event, Journal
+from distpaml.sweep.schema import MEASURES
+
+HEADER = (
+    f"{'trial':34} {'round':>7} {'tasks':>5} " + " ".join(f"{measure:>10}" for measure in MEASURES) + f" {'seconds':>8}"
+)
+
+
+class Observer(Callback):
+    """Writes, and keeps count."""
+
+    def __init__(self, folder: Folder, journal: Journal, say: Callable[[str], None]) -> None:
+        self.folder, self.journal, self.say = folder, journal, say
+        self.begun = False
+
+    def on_trial_result(self, iteration: int, trials: list[Any], trial: Any, result: dict[str, Any], **_: Any) -> None:
+        name = trial.config["trial"]
+        if "failed" in result:
+            self._note("trial failed", name, result["failed"])
+            return
+        if not self.begun:
+            self.say(HEADER)
+            self.begun = True
+        measures = " ".join(f"{result[measure]:10.4f}" for measure in MEASURES)
+        rounds = f"{result['round']}/{result['rounds']}"
+        self.say(f"{name:34} {rounds:>7} {result['tasks']:5} {measures} {result['seconds']:8.1f}")
+
+    def on_trial_complete(self, iteration: int, trials: list[Any], trial: Any, **_: Any) -> None:
+        last = trial.last_result or {}
+        if "failed" not in last:
+            stopped = last.get("round", 0) < last.get("rounds", 0)
+            self._note("trial stopped" if stopped else "trial finished", trial.config["trial"])
+
+    def on_trial_recover(self, iteration: int, trials: list[Any], trial: Any, **_: Any) -> None:
+        self._note("trial retried", trial.config["trial"], _why(trial))
+
+    def on_trial_error(self, iteration: int, trials: list[Any], trial: Any, **_: Any) -> None:
+        self._note("trial failed", trial.config["trial"], f"{_why(trial)} That was attempt {trial.num_failures}.")
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Nothing: Tune pickles its own state, which is never read."""
+        return {}
+
+    def _note(self, event: Event, name: str, message: str = "") -> None:
+        self.journal.add(event, name, message)
+        self.folder.push("events.jsonl")
+        if message:
+            self.say(f"{name}: {event.removeprefix('trial ')}. {message}")
+
+
+def _why(trial: Any) -> str:
+    """Errors of the run itself come as results, so what Tune sees is a process that went away."""
+    error = trial.get_error()
+    return f"Its process or its machine was lost ({type(error).__name__})."

@@ -1,0 +1,43 @@
+"""The results of a sweep in one table: mean ± standard error over the seeds, both measures."""
+
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+
+from distpaml.config import Experiment
+from distpaml.errors import UserError
+from distpaml.records import read_records
+from distpaml.rounds import Record
+from distpaml.sweep.schema import MEASURES
+
+
+def results_table(folder: Path) -> Table:
+    """One row per group of runs that differ in their seed alone, in the last round that all of them have."""
+    groups: dict[str, list[list[Record]]] = defaultdict(list)
+    for path in sorted((folder / "trials").glob("*/records.jsonl")):
+        try:
+            records, config = read_records(path.parent), Experiment.from_yaml(path.parent / "config.yaml")
+        except UserError:
+            continue
+        if records:
+            groups[path.parent.name.removesuffix(f"-seed{config.seed}")].append(records)
+    table = Table("runs", "seeds", "round", "tasks", *MEASURES)
+    for name, runs in groups.items():
+        last = min(len(run) for run in runs) - 1
+        cells = (_cell([getattr(run[last], measure) for run in runs]) for measure in MEASURES)
+        table.add_row(name, str(len(runs)), str(last), str(runs[0][last].tasks), *cells)
+    return table
+
+
+def _cell(values: list[float]) -> str:
+    if len(values) == 1:
+        return f"{values[0]:.4f}"
+    return f"{np.mean(values):.4f} ± {standard_error(values):.4f}"
+
+
+def standard_error(values: list[float] | Any) -> float:
+    """Of the mean."""
+    return float(np.std(values, ddof=1) / np.sqrt(len(values)))

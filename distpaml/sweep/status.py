@@ -1,0 +1,83 @@
+"""How far the runs of a sweep have come, read from its folder."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from distpaml.config import Experiment
+from distpaml.errors import UserError
+from distpaml.records import check_same, read_records
+from distpaml.rounds import Record
+from distpaml.sweep.agenda import Sample
+from distpaml.sweep.journal import Journal
+from distpaml.sweep.plan import Trial, sample_trial
+from distpaml.sweep.schema import SweepConfig
+
+
+def records_of(folder: Path, name: str, config: Experiment) -> list[Record]:
+    """The finished rounds of a run; none if it was not begun, an error if it is another experiment's."""
+    path = folder / "trials" / name
+    if not (path / "config.yaml").exists() or not (path / "records.jsonl").exists():
+        return []
+    check_same(Experiment.from_yaml(path / "config.yaml"), config, path)
+    return read_records(path)
+
+
+def is_finished(folder: Path, trial: Trial) -> bool:
+    """Whether every run of the trial has all its rounds."""
+    return all(len(records_of(folder, name, config)) > last_round(config) for name, config in trial.runs.items())
+
+
+def last_round(config: Experiment) -> int:
+    return 0 if config.method == "oracle" else config.rounds
+
+
+def samples_of(folder: Path, sweep: SweepConfig, closed: Mapping[str, Any]) -> dict[int, Sample]:
+    """The samples of a search that were begun; `closed` are the names of those that are not to go on."""
+    assert sweep.search is not None
+    found = {}
+    for number in range(sweep.search.samples):
+        name = f"sample{number:03d}"
+        file = folder / "trials" / f"{name}-seed{sweep.seeds[0]}" / "config.yaml"
+        if not file.exists():
+            continue
+        tree = Experiment.from_yaml(file).model_dump()
+        values = {key: _at(tree, key) for key in sweep.search.space}
+        trial = sample_trial(sweep, number, values)
+        objective = _objective([records_of(folder, *run) for run in trial.runs.items()], sweep.search.objective)
+        finished = is_finished(folder, trial)
+        ended = finished or name in closed
+        found[number] = Sample(values, objective if ended else None, ended)
+    return found
+
+
+def _objective(runs: Sequence[Sequence[Record]], measure: str) -> float | None:
+    """The mean over the runs in the last round that all have."""
+    rounds = min(len(run) for run in runs)
+    return float(np.mean([getattr(run[rounds - 1], measure) for run in runs])) if rounds else None
+
+
+def _at(tree: Mapping[str, Any], key: str) -> Any:
+    for part in key.split("."):
+        tree = tree[part]
+    return tree
+
+
+def trial_states(folder: Path, trials: Sequence[Trial], again: bool) -> tuple[list[Trial], list[Trial]]:
+    """The trials that are left and those that are not; failed ones are left only if they are tried `again`."""
+    last = Journal(folder / "events.jsonl").last()
+    left, done = list[Trial](), list[Trial]()
+    for trial in trials:
+        failed = last.get(trial.name, {}).get("event") == "trial failed" and not again
+        (done if failed or is_finished(folder, trial) else left).append(trial)
+    return left, done
+
+
+def check_folder(folder: Path) -> None:
+    """It must be a sweep's, or empty."""
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"{folder} is not a folder; choose another with --out.")
+    if folder.is_dir() and not (folder / "sweep.yaml").exists() and any(folder.iterdir()):
+        raise UserError(f"{folder} is not the folder of a sweep: it has files but no sweep.yaml.")

@@ -1,0 +1,113 @@
+"""What TensorBoard and W&B are shown of a trial.
+
+The run directory is the truth, and both are written from finished rounds only. A trial that goes on after it was
+killed is shown again from its records, so nothing is missing and nothing is there twice. Neither can stop a trial:
+what goes wrong is said once, in a sentence, and the trial goes on without.
+"""
+
+import os
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol, Self
+
+from distpaml.config import Experiment
+from distpaml.records import read_arrays, read_records
+from distpaml.rounds import Record
+from distpaml.tracking.picture import Picture
+from distpaml.tracking.shown import Shown
+from distpaml.tracking.tensorboard import TensorBoard
+from distpaml.tracking.weights_and_biases import WeightsAndBiases
+
+__all__ = ["Tracker"]
+
+
+class Sink(Protocol):
+    """Somewhere that rounds are shown."""
+
+    label: str
+
+    def add(self, shown: Shown) -> None:
+        """One more finished round."""
+
+    def caught_up(self) -> None:
+        """All rounds of the run directory were added; what an earlier process left of them can go."""
+
+    def close(self, failed: bool) -> None:
+        """No more rounds in this process."""
+
+
+class Tracker:
+    """Shows one trial while it is open: `with Tracker(…) as tracker: … tracker.add(record)`.
+
+    `run` is the run directory, `folder` that of the sweep: TensorBoard's files are in folder/tensorboard/NAME, those
+    of W&B in folder/wandb. `mode` is that of W&B: `auto` (online with a key and a network, else offline), `online`,
+    `offline` or `off`. `say` hears what went wrong.
+    """
+
+    def __init__(
+        self,
+        config: Experiment,
+        run: Path,
+        folder: Path,
+        name: str,
+        group: str,
+        mode: str,
+        say: Callable[[str], object] = warnings.warn,
+    ) -> None:
+        self.config, self.run, self.folder, self.name = config, run, folder.absolute(), name
+        self.group, self.mode, self.say = group, mode, say
+        self.records: list[Record] = []
+        self.sinks: list[Sink] = []
+
+    def __enter__(self) -> Self:
+        self._picture = Picture()
+        with self._guarded(TensorBoard.label):
+            self.sinks.append(TensorBoard(self.config, self.folder / "tensorboard" / self.name))
+        if self.mode != "off" and not (self.mode == "auto" and os.environ.get("WANDB_MODE") == "disabled"):
+            with self._guarded(WeightsAndBiases.label):
+                self.sinks.append(
+                    WeightsAndBiases(self.config, self.folder, self.name, self.group, self.mode, self._say)
+                )
+        for record in read_records(self.run) if (self.run / "records.jsonl").exists() else []:
+            self.add(record)
+        for sink in list(self.sinks):
+            with self._guarded(sink.label, sink):
+                sink.caught_up()
+        return self
+
+    def __exit__(self, kind: object, *error: object) -> None:
+        for sink in self.sinks:
+            with self._guarded(sink.label):
+                sink.close(failed=kind is not None)
+        self.sinks = []
+
+    def add(self, record: Record) -> None:
+        """Show a round that was just finished; one that was shown from the run directory already is left out."""
+        if record.round < len(self.records):
+            return
+        self.records.append(record)
+        image = None
+        with self._guarded("The picture of the latent space"):
+            image = self._picture.draw(read_arrays(self.run, record.round), len(record.added), record.tasks)
+        shown = Shown(self.config, tuple(self.records), image)
+        for sink in list(self.sinks):
+            with self._guarded(sink.label, sink):
+                sink.add(shown)
+
+    @contextmanager
+    def _guarded(self, label: str, sink: Sink | None = None) -> Iterator[None]:
+        """An error in here is said, and the sink is given up."""
+        try:
+            yield
+        except Exception as error:
+            if sink is not None:
+                self.sinks.remove(sink)
+            self._say(f"{label} shows no more of {self.name}: {error or type(error).__name__}")
+
+    def _say(self, sentence: str) -> None:
+        """One line without the key, whatever others put into their messages."""
+        key = os.environ.get("WANDB_API_KEY")
+        line = " ".join((sentence.replace(key, "…") if key else sentence).split())
+        self.say(line.rstrip(".") + "; the records of the run are complete.")

@@ -1,0 +1,52 @@
+"""A finished round as numbers, a table and a picture."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from distpaml.config import Experiment
+from distpaml.descriptors import get_descriptor
+from distpaml.rounds import Record
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """The newest of the finished rounds of an experiment."""
+
+    config: Experiment
+    records: tuple[Record, ...]
+    image: np.ndarray | None  # [height, width, 3] of bytes
+
+    @property
+    def record(self) -> Record:
+        return self.records[-1]
+
+    def numbers(self) -> dict[str, float]:
+        """Every number of the record by its path: `rmse`, `terms/elbo`, `shots/5/nll`, `seconds/fit`."""
+        tree = self.record.model_dump(exclude={"added"})
+        return dict(_numbers(tree, ""))
+
+    def choices(self) -> tuple[list[str], list[list[Any]]]:
+        """Columns and rows of all tasks so far: true parameters, what else the learner was shown, latent, utility."""
+        domain, latents = self.config.domain, self.config.model.latent
+        names = get_descriptor(self.config.descriptor, domain.box).names
+        others = [e for e, name in enumerate(names) if name not in domain.box]
+        columns = ["round", "task", *domain.box, *(names[e] for e in others)]
+        columns += [*(f"h{q + 1}" for q in range(latents)), "utility"]
+        rows: list[list[Any]] = []
+        for record in self.records:
+            for added in record.added:
+                latent = added.latent or (None,) * latents
+                more = (added.descriptor[e] for e in others)
+                rows.append([record.round, len(rows), *added.task, *more, *latent, added.utility])
+        return columns, rows
+
+
+def _numbers(tree: dict[Any, Any], path: str) -> Iterator[tuple[str, float]]:
+    for key, value in tree.items():
+        if isinstance(value, dict):
+            yield from _numbers(value, f"{path}{key}/")
+        elif isinstance(value, int | float):
+            yield f"{path}{key}", value

@@ -1,0 +1,171 @@
+"""Rounds as a run of Weights & Biases, online or as files that `wandb sync` uploads later.
+
+    folder/wandb/NAME.json            the id of the trial's run and how many rounds it was given
+    folder/wandb/run-…-ID             written while online
+    folder/wandb/offline-run-…-ID     written while offline
+
+A step is a round. What was uploaded already is not logged again. What was written offline and not yet uploaded is
+written anew when the trial goes on, so that there is one offline run per trial, with every round once.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from distpaml.config import Experiment
+from distpaml.files import write_durably
+from distpaml.tracking.network import why_offline
+from distpaml.tracking.shown import Shown
+
+PROJECT = "distpaml"
+"""Unless WANDB_PROJECT says otherwise."""
+QUIET: dict[str, Any] = {
+    "console": "off",
+    "silent": True,
+    "symlink": False,
+    "init_timeout": 10.0,
+    "finish_timeout": 20.0,
+    "x_service_wait": 20.0,
+    "x_transaction_log_flush_interval": 1.0,
+}
+PRIVATE: dict[str, Any] = {
+    "host": "",
+    "program": "",
+    "save_code": False,
+    "disable_code": True,
+    "disable_git": True,
+    "x_disable_meta": True,
+    "x_disable_stats": True,
+    "x_disable_machine_info": True,
+    "x_save_requirements": False,
+}
+"""Nothing of the machine, its paths and its repositories is sent."""
+
+
+class WeightsAndBiases:
+    """One run of one trial in this process."""
+
+    label = "W&B"
+
+    def __init__(
+        self, config: Experiment, folder: Path, name: str, group: str, mode: str, say: Callable[[str], None]
+    ) -> None:
+        if not os.environ.get("WANDB_MODE", "unset"):
+            del os.environ["WANDB_MODE"]  # W&B refuses it when it is empty
+        os.environ.pop("WANDB_SERVICE", None)  # the service of another process holds the runs of those that died
+        self.folder = folder / "wandb"
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.state = self.folder / f"{name}.json"
+        kept = json.loads(self.state.read_text()) if self.state.exists() else {}
+        self.id, self.next = str(kept.get("id") or uuid4().hex[:12]), int(kept.get("rounds", 0))
+        self._keep()
+
+        self.replaced = list(self.folder.glob(f"offline-run-*-{self.id}*"))
+        waiting = [path for path in self.replaced if not any(path.glob("*.synced"))]
+        if len(waiting) < len(self.replaced) or self._online():
+            self.replaced = []  # a part is uploaded: the rest follows in a run of its own
+        else:
+            self.next = 0
+
+        how: dict[str, Any] = {
+            "dir": str(folder),
+            "project": os.environ.get("WANDB_PROJECT") or PROJECT,
+            "id": self.id,
+            "name": name,
+            "group": group,
+            "job_type": config.method,
+            "tags": [config.name, config.method, f"seed-{config.seed}"],
+            "config": {"name": config.name, **config.model_dump(mode="json", exclude={"out"})},
+        }
+        self.run = self._start(how, _mode(mode, bool(waiting), say), say)
+        if not self.run.offline:
+            self.next = self.run.starting_step
+        os.environ.pop("WANDB_SERVICE", None)
+        self.run.define_metric("tasks", hidden=True)
+        self.run.define_metric("*", step_metric="tasks")
+
+    def add(self, shown: Shown) -> None:
+        import wandb
+
+        round = shown.record.round
+        if round < self.next:
+            return
+        columns, rows = shown.choices()
+        logged: dict[str, Any] = {**shown.numbers()}
+        if shown.image is not None:
+            logged["latents"] = wandb.Image(shown.image)
+        with _staged_in(self.folder):
+            logged["choices"] = wandb.Table(columns=[*columns], data=rows)
+            self.run.log(logged, step=round, commit=True)
+        self.next = round + 1
+        self._keep()
+
+    def caught_up(self) -> None:
+        for path in self.replaced:
+            shutil.rmtree(path)
+
+    def close(self, failed: bool) -> None:
+        self.run.finish(exit_code=int(failed))
+
+    def _start(self, how: dict[str, Any], mode: str, say: Callable[[str], None]) -> Any:
+        import wandb
+
+        def start(mode: Any) -> Any:
+            settings = wandb.Settings(base_url=_server(), **QUIET, **PRIVATE)
+            return wandb.init(**how, mode=mode, resume="allow", reinit="create_new", settings=settings)
+
+        before = self._online()
+        try:
+            return start(mode)
+        except Exception as error:
+            if mode == "offline":
+                raise
+            wandb.teardown()  # its service would hold the id of the run that failed
+            for empty in self._online() - before:
+                shutil.rmtree(empty, ignore_errors=True)
+            say(f"W&B is written offline: {error}")
+            return start("offline")
+
+    def _online(self) -> set[Path]:
+        return set(self.folder.glob(f"run-*-{self.id}*"))
+
+    def _keep(self) -> None:
+        write_durably(self.state, json.dumps({"id": self.id, "rounds": self.next}).encode())
+
+
+def _server() -> str:
+    """Where runs go. W&B looks at the variable only once in a process."""
+    import wandb
+
+    return os.environ.get("WANDB_BASE_URL") or str(wandb.setup().settings.base_url)
+
+
+def _mode(mode: str, unsynced: bool, say: Callable[[str], None]) -> str:
+    """`online` or `offline`. Rounds that wait offline would be uploaded twice if the trial went on online."""
+    if mode == "offline" or (mode == "auto" and os.environ.get("WANDB_MODE") in ("offline", "dryrun")):
+        return "offline"
+    if unsynced:
+        why: str | None = "the trial began offline; `wandb sync` uploads all of it"
+    else:
+        why = why_offline(_server())
+    if why and mode == "online":
+        say(f"W&B is written offline: {why}")
+    return "offline" if why else "online"
+
+
+@contextmanager
+def _staged_in(folder: Path) -> Iterator[None]:
+    """Files of tables wait for their upload in `folder`, not in the user's home."""
+    if "WANDB_DATA_DIR" in os.environ:
+        yield
+        return
+    os.environ["WANDB_DATA_DIR"] = str(folder)
+    try:
+        yield
+    finally:
+        del os.environ["WANDB_DATA_DIR"]

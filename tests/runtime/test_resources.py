@@ -1,0 +1,49 @@
+import pytest
+from tiny import tiny
+
+from distpaml.errors import UserError
+from distpaml.runtime.resources import bundles, check_fits, fits, refusal
+
+LAPTOP = {"CPU": 2.0}
+
+
+def test_a_trial_in_one_process_needs_its_threads():
+    assert bundles(tiny()) == [{"CPU": 1.0}]
+    assert bundles(tiny("runtime.threads=4")) == [{"CPU": 4.0}]
+
+
+def test_a_trial_with_actors_reserves_them_all_beside_a_process_that_only_waits():
+    config = tiny("runtime.kind=ray", "runtime.workers=2", "fit.shards=3", "runtime.gpus=0.25", "runtime.threads=2")
+    assert bundles(config) == [{}, {"CPU": 2.0, "GPU": 0.25}, *[{"CPU": 2.0}] * 5]
+
+
+@pytest.mark.parametrize(
+    ("needs", "nodes", "expected"),
+    [
+        ([{"CPU": 1}, {"CPU": 1}], [LAPTOP], True),
+        ([{"CPU": 1}] * 3, [LAPTOP], False),
+        ([{"CPU": 1}] * 3, [LAPTOP, LAPTOP], True),
+        ([{"CPU": 3}], [LAPTOP, LAPTOP], False),  # no process spans two machines
+        (
+            [{"CPU": 1}, {"CPU": 1, "GPU": 1}],
+            [{"CPU": 1, "GPU": 1}, {"CPU": 1}],
+            True,
+        ),  # the GPU is left for who needs it
+        ([{"CPU": 1, "GPU": 0.6}] * 2, [{"CPU": 8, "GPU": 1}], False),
+        ([{}], [LAPTOP], True),
+    ],
+)
+def test_what_fits(needs, nodes, expected):
+    assert fits(needs, nodes) is expected
+
+
+def test_two_trials_run_side_by_side_on_two_cores():
+    assert fits(bundles(tiny()) * 2, [LAPTOP])
+
+
+def test_a_refusal_says_what_is_needed_and_what_is_there():
+    sentence = refusal(tiny("runtime.kind=ray", "runtime.workers=7", "runtime.gpus=1"), [LAPTOP])
+    assert "8 CPU and 1 GPU" in sentence and "the machine has 2 CPU" in sentence and "runtime.workers" in sentence
+    with pytest.raises(UserError, match="2 machines have 2 CPU; 2 CPU"):
+        check_fits(tiny("runtime.threads=3"), [LAPTOP, LAPTOP])
+    assert refusal(tiny(), [LAPTOP]) is None
