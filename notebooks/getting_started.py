@@ -26,7 +26,7 @@ from pathlib import Path
 import pandas as pd
 
 from distpaml.config import load
-from distpaml.local import run_here
+from distpaml.play import run_here
 from distpaml.report import write_report
 
 SMOKE = os.environ.get("DISTPAML_SMOKE") == "1"

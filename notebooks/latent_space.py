@@ -26,8 +26,9 @@ import numpy as np
 from matplotlib.patches import Ellipse
 
 from distpaml.config import load
-from distpaml.local import LocalSimulator, run_here
+from distpaml.local import LocalSimulator
 from distpaml.model.storage import load_model
+from distpaml.play import run_here
 from distpaml.records import read_arrays
 from distpaml.select.utilities import Knowledge, get_utility
 from distpaml.world import World
@@ -68,7 +69,7 @@ for axis, column, name in zip(axes, range(2), config.domain.box, strict=True):
 # q(h) of one test task from more and more of its transitions: it shrinks onto the place that all of them give.
 
 # %%
-data = LocalSimulator(config).simulate(World(config).test())
+data = LocalSimulator(config).simulate(World(config).test()).result()
 one = data.tasks(slice(len(data) // 2, len(data) // 2 + 1))
 figure, axis = plt.subplots(figsize=(4.4, 3.6), layout="constrained")
 for shots in (1, 3, 10, config.domain.steps - 1):

@@ -25,7 +25,7 @@ from pathlib import Path
 import pandas as pd
 
 from distpaml.config import load
-from distpaml.local import run_here
+from distpaml.play import run_here
 from distpaml.report.collect import collect
 from distpaml.report.contents import contents
 from distpaml.report.figures import chosen, curves, differences

@@ -72,7 +72,7 @@ check_domain(get_domain("notebook_spring:Spring")())
 
 # %%
 from distpaml.config import load
-from distpaml.local import run_here
+from distpaml.play import run_here
 
 config = load(None, ["domain.name=notebook_spring:Spring", "method=paml-set", "rounds=4", *SMALLER], quick=True)
 folder = Path("runs/spring")
@@ -91,7 +91,7 @@ from distpaml.world import Tasks, World
 model = load_model(folder / f"round-{records[-1].round:02d}" / "model.safetensors")
 world = World(config)
 new = Tasks(np.array([[1.4, 2.2]]), np.array([[1.4, 2.2]]), world.test().starts[:1])
-data = LocalSimulator(config).simulate(new)
+data = LocalSimulator(config).simulate(new).result()
 figure, axes = plt.subplots(1, 2, figsize=(9, 3), layout="constrained", sharey=True)
 for axis, shots in zip(axes, (2, 10), strict=True):
     mean, variance = model.predict(data.inputs, model.infer(data.first(shots)))

@@ -144,7 +144,7 @@ def _tests(config: Experiment, model: MetaModel, arrays: dict[str, Any]) -> dict
     tasks = world.test()
     rows = np.unique(np.linspace(0, len(tasks) - 1, SHOWN).round().astype(int))
     some = Tasks(tasks.descriptors[rows], tasks.parameters[rows], tasks.starts[rows])
-    test = simulator.simulate(some)
+    test = simulator.simulate(some).result()
     like = model.embeddings.mean
     mean, variance = (torch.as_tensor(arrays[f"test_{part}"][rows]).to(like) for part in ("mean", "variance"))
     latents = Latents(mean, variance)

@@ -36,7 +36,10 @@ def _search(sweep: Sweep, asked: dict[str, Any], runs: list[Run]) -> dict[str, A
             members[name].append(run)
     samples = []
     for name, trials in sorted(members.items()):
-        scores = [float(getattr(run.records[-1], objective, np.nan)) for run in trials]
+        last = (
+            min(len(run.records) for run in trials) - 1
+        )  # that all have: some may have been stopped before the others
+        scores = [float(getattr(run.records[last], objective, np.nan)) for run in trials]
         if not np.isfinite(scores).all():
             continue
         config = dict(leaves(trials[0].config))
@@ -55,13 +58,15 @@ def _search(sweep: Sweep, asked: dict[str, Any], runs: list[Run]) -> dict[str, A
     sign = -1.0 if mode == "max" else 1.0
     finished = [entry for entry in samples if entry["complete"]] or samples
     best = min(finished, key=lambda entry: sign * entry["objective"])
-    importance, said = _importance(space, finished)
+    logarithmic = [bool(isinstance(given, dict) and given.get("log")) for given in asked["space"].values()]
+    importance, said = _importance(space, logarithmic, finished)
     text = (members[best["name"]][0].path / "config.yaml").read_text(encoding="utf-8")
     return {
         "name": str(sweep.asked.get("name") or sweep.path.name),
         "objective": objective,
         "mode": mode,
         "space": space,
+        "log": logarithmic,
         "samples": samples,
         "best": best["name"],
         "yaml": text,
@@ -74,7 +79,9 @@ def _value(value: Any) -> Any:
     return value if isinstance(value, int | float) and not isinstance(value, bool) else json.dumps(value).strip('"')
 
 
-def _importance(space: list[str], samples: list[dict[str, Any]]) -> tuple[list[list[Any]], str]:
+def _importance(
+    space: list[str], logarithmic: list[bool], samples: list[dict[str, Any]]
+) -> tuple[list[list[Any]], str]:
     columns = list(zip(*(entry["values"] for entry in samples), strict=True))
     varied = {key: values for key, values in zip(space, columns, strict=True) if len(set(map(str, values))) > 1}
     if len(samples) < FEWEST or not varied:
@@ -87,7 +94,7 @@ def _importance(space: list[str], samples: list[dict[str, Any]]) -> tuple[list[l
     for key, values in varied.items():
         if all(isinstance(value, int | float) for value in values):
             low, high = float(min(values)), float(max(values))
-            distributions[key] = FloatDistribution(low, high, log=low > 0 and high / low > 50)
+            distributions[key] = FloatDistribution(low, high, log=logarithmic[space.index(key)] and low > 0)
         else:
             distributions[key] = CategoricalDistribution(sorted(set(map(str, values))))
     study = optuna.create_study()

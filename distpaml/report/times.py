@@ -36,8 +36,7 @@ def _sweep(sweep: Sweep, found: Collection) -> dict[str, Any]:
     runs = [run for run in found.runs if run.sweep is sweep]
     work = sum(sum(record.seconds.values()) for run in runs for record in run.records)
     counts = Counter(str(event["event"]) for event in sweep.events)
-    times = [time for event in sweep.events if (time := _time(event["time"])) is not None]
-    wall = (max(times) - min(times)).total_seconds() if len(times) > 1 else None
+    wall = _wall(sweep)
     complete = sum(run.complete for run in runs)
     troubles = [event for event in sweep.events if "fail" in str(event["event"]) or "retr" in str(event["event"])]
     return {
@@ -52,6 +51,22 @@ def _sweep(sweep: Sweep, found: Collection) -> dict[str, Any]:
         "counts": dict(counts),
         "troubles": [{key: "" if value is None else str(value) for key, value in event.items()} for event in troubles],
     }
+
+
+def _wall(sweep: Sweep) -> float | None:
+    """Seconds in which the sweep was at work: from each start to the last event before the next."""
+    total, first, last = 0.0, None, None
+    for event in sweep.events:
+        time = _time(event["time"])
+        if time is None:
+            continue
+        if event["event"] == "sweep started" and first is not None and last is not None:
+            total += (last - first).total_seconds()
+            first = time
+        first, last = first or time, time
+    if first is not None and last is not None:
+        total += (last - first).total_seconds()
+    return total or None
 
 
 def _time(text: Any) -> datetime | None:

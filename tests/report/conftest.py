@@ -43,7 +43,7 @@ def _once(factory, name: str):
 @pytest.fixture(scope="session")
 def sweep_made(tmp_path_factory) -> Path:
     """A grid over methods and seeds, an oracle, and another experiment with a hostile name and few-shot scores."""
-    from distpaml.local import run_here
+    from distpaml.play import run_here
 
     with _once(tmp_path_factory, "sweep") as (folder, new):
         if new:
@@ -71,7 +71,7 @@ def sweep(sweep_made, tmp_path) -> Path:
 @pytest.fixture(scope="session")
 def search_made(tmp_path_factory) -> Path:
     """A search of nine samples with one seed each."""
-    from distpaml.local import run_here
+    from distpaml.play import run_here
 
     with _once(tmp_path_factory, "search") as (folder, new):
         if new:
@@ -79,7 +79,10 @@ def search_made(tmp_path_factory) -> Path:
                 values = f"model.inducing={15 + 5 * (number % 3)}", f"fit.tolerance={10.0 ** -(1 + number % 4)}"
                 config = tiny(*SMALL, *values, "method=lhs", "rounds=1", "name=search")
                 run_here(config, folder / "trials" / f"sample{number:03d}-seed0")
-            space = {"model.inducing": {"choice": [15, 20, 25]}, "fit.tolerance": {"loguniform": [1e-4, 0.1]}}
+            space = {
+                "model.inducing": {"choices": [15, 20, 25]},
+                "fit.tolerance": {"low": 1e-4, "high": 0.1, "log": True},
+            }
             search = {"space": space, "objective": "rmse", "mode": "min"}
             (folder / "sweep.yaml").write_text(json.dumps({"name": "found", "search": search}))
     return folder

@@ -5,7 +5,7 @@ from pathlib import Path
 from many import SMALL
 from tiny import tiny
 
-from distpaml.local import run_here
+from distpaml.play import run_here
 from distpaml.report import write_report
 from distpaml.report.__main__ import main
 from distpaml.report.collect import collect

@@ -123,7 +123,7 @@ def test_a_run_of_a_domain_that_is_not_here_keeps_its_latent_space(sweep):
 
 @pytest.mark.parametrize("latent", [1, 3])
 def test_other_numbers_of_latent_dimensions(tmp_path, latent):
-    from distpaml.local import run_here
+    from distpaml.play import run_here
 
     run_here(tiny(f"model.latent={latent}", "method=lhs", "rounds=1"), tmp_path / "run")
     (run,) = collect([tmp_path / "run"]).runs

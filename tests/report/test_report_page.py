@@ -246,7 +246,7 @@ def test_five_hundred_trials(visit, tmp_path):
     """16 rounds each: written in 30 s, under 15 MB, and quick to use."""
     from time import perf_counter
 
-    from distpaml.local import run_here
+    from distpaml.play import run_here
 
     run_here(tiny("rounds=15"), tmp_path / "template")
     names = {

@@ -1,15 +1,15 @@
 // A search: parallel coordinates, importance, the best configuration.
-function axisOf(values) {
+function axisOf(values, wanted) {
   const numeric = values.every((v) => typeof v === "number");
   if (!numeric) { const kinds = [...new Set(values.map(String))].sort(); return { at: (v) => (kinds.indexOf(String(v)) + 0.5) / kinds.length, ticks: kinds }; }
-  const low = Math.min(...values), high = Math.max(...values), log = low > 0 && high / low > 50;
+  const low = Math.min(...values), high = Math.max(...values), log = wanted && low > 0;
   const to = (v) => (low === high ? 0.5 : log ? Math.log(v / low) / Math.log(high / low) : (v - low) / (high - low));
   return { at: to, ticks: [...new Set([low, log ? Math.sqrt(low * high) : (low + high) / 2, high])] };
 }
 
 function parallel(search) {
   const keys = [...search.space, search.objective], columns = keys.map((_, k) => search.samples.map((one) => (k < search.space.length ? one.values[k] : one.objective)));
-  const axes = columns.map(axisOf), sign = search.mode === "max" ? -1 : 1;
+  const axes = columns.map((values, k) => axisOf(values, search.log[k])), sign = search.mode === "max" ? -1 : 1;
   const order = [...search.samples].sort((a, b) => sign * (a.objective - b.objective));
   const shown = () => Math.min(state.best || order.length, order.length), output = h("output", {}, `${shown()} of ${order.length}`);
   const draw = (width) => {

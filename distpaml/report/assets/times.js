@@ -14,10 +14,10 @@ function stagesFigure() {
 function tile(value, label, kind = "") { return h("div", { class: `tile ${kind}` }, h("b", {}, value), h("span", {}, label)); }
 
 function sweepFigure(sweep) {
-  const failed = sweep.counts["trial failed"] || 0, retried = sweep.counts["trial retried"] || 0;
+  const stopped = sweep.counts["trial stopped"] || 0, failed = sweep.counts["trial failed"] || 0, retried = sweep.counts["trial retried"] || 0;
   return h("figure", { "data-figure": "sweep" }, h("h3", {}, `Sweep ${sweep.name}`),
     h("div", { class: "tiles" }, tile(`${sweep.complete} / ${sweep.trials}`, "trials finished"), tile(duration(sweep.wall), "wall time"), tile(duration(sweep.work), "of work"),
-      tile(number(sweep.at_once, 2), "at once, on average"), tile(number(sweep.trials_per_hour), "trials per hour"), tile(String(failed), "failures", failed ? "bad" : ""), tile(String(retried), "retries", retried ? "warn" : "")),
+      tile(number(sweep.at_once, 2), "at once, on average"), tile(number(sweep.trials_per_hour), "trials per hour"), tile(String(failed), "failures", failed ? "bad" : ""), tile(String(retried), "retries", retried ? "warn" : ""), stopped ? tile(String(stopped), "stopped early") : null),
     sweep.troubles.length ? table(["trial", "event", "time", "what was said"], sweep.troubles.map((e) => [e.trial || "–", e.event, e.time, e.message]), { "data-table": "events" }) : h("p", { class: "caption" }, Object.keys(sweep.counts).length ? "No trial failed or was retried." : "The sweep left no events."));
 }
 
