@@ -40,6 +40,7 @@ def empty_figures(page) -> list[str]:
 
 def open_numbers(page, figure):
     page.locator(f"[data-figure={figure}] details.numbers > summary").click()
+    page.locator(f"[data-figure={figure}] details.numbers table").wait_for()
 
 
 def chart_values(page, figure):
@@ -226,7 +227,7 @@ def test_a_search_shows_its_best_configuration_ready_to_run(visit, page_file, se
 
     page = visit(page_file.as_uri())
     samples = {}
-    for folder in (search_made / "trials").iterdir():
+    for folder in sorted((search_made / "trials").iterdir()):
         lines = (folder / "records.jsonl").read_text().splitlines()
         samples[folder.name.partition("-")[0]] = json.loads(lines[-1])["rmse"]
     best = min(samples, key=samples.get)
