@@ -78,7 +78,8 @@ differences(cartpole)
 chosen(cartpole)
 
 # %% [markdown]
-# The paper's claims, each with its verdict. The rules were fixed before there were results.
+# The paper's claims, each with its verdict. With three seeds they say little: see
+# `distpaml.report.statistics.COVERAGE` for how often such intervals hold the truth.
 
 # %%
 pd.DataFrame(cartpole["claims"])[["claim", "method", "measure", "verdict", "number"]]

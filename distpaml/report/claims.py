@@ -1,8 +1,9 @@
 """The paper's claims about each of its experiments: supported, not supported, or not testable with these runs.
 
 An experiment is told by its descriptor: full is (i), partial (ii), noisy (iii), pixels (iv). A claim about PAML is put
-to both of its readings, `paml` and `paml-set`, under both measures. The rule of each verdict is in its text, and was
-fixed before there were results.
+to both of its readings, `paml` and `paml-set`, under both measures. The rule of each verdict is in its text and is
+the same for all runs. Verdicts are not corrected for their number, and intervals of few seeds are too short (see
+`distpaml.report.statistics.COVERAGE`).
 """
 
 from collections.abc import Callable, Iterator, Sequence

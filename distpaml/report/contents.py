@@ -12,7 +12,7 @@ from distpaml.report.extra import extra_figures
 from distpaml.report.groups import ExperimentRuns, Group, experiments
 from distpaml.report.packing import rounded
 from distpaml.report.searches import searches
-from distpaml.report.statistics import BASELINES, MEASURES, area, paired
+from distpaml.report.statistics import BASELINES, COVERAGE, MEASURES, area, paired
 from distpaml.report.times import reliability, stages
 
 INSIDES = 24
@@ -46,6 +46,7 @@ def contents(found: Collection) -> dict[str, Any]:
         "written": datetime.now(UTC).isoformat(timespec="seconds"),
         "paths": [str(path) for path in found.paths],
         "runs": len(identity),
+        "coverage": [list(pair) for pair in COVERAGE.items()],
         "complete": sum(run.complete for part in grouped for run in part.runs),
         "experiments": entries,
         "insides": insides,

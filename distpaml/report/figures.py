@@ -8,6 +8,9 @@ import numpy as np
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import Ellipse
+from matplotlib.ticker import MaxNLocator, NullLocator
+
+from distpaml.report.packing import unpacked
 
 STYLES = {
     "paml": ("#c8450c", "-", "o"),
@@ -29,6 +32,8 @@ SETTINGS: dict[Any, Any] = {
     "savefig.bbox": "tight",
     "text.parse_math": False,
 }
+STAGES = ("#c8450c", "#0d7f5f", "#0b62a8", "#8a6a00", "#6b4fc4")
+TICKS = [size * 10.0**power for power in range(-3, 4) for size in (1, 2, 5)]
 MOST = 12
 """Groups in one figure."""
 
@@ -48,7 +53,10 @@ def write_figures(tree: dict[str, Any], folder: Path) -> list[Path]:
             }
             run = next((run for run in entry["runs"] if str(run["id"]) in tree["insides"]), None)
             if run is not None:
-                figures["latent"] = latent(entry, run, tree["insides"][str(run["id"])]["latent"])
+                inside = tree["insides"][str(run["id"])]
+                figures["latent"] = latent(entry, run, inside["latent"])
+                figures["predictions"] = predictions(inside["predictions"]) if "predictions" in inside else None
+                figures["films"] = films(inside["films"]) if "films" in inside else None
             for name, figure in figures.items():
                 if figure is None:
                     continue
@@ -74,8 +82,15 @@ def curves(entry: dict[str, Any], measure: str) -> Figure:
             axis.plot(group["added"], mean, color=colour, ls=dashes, marker=marker, ms=3, lw=1.3, label=group["label"])
             axis.fill_between(group["added"], mean - error, mean + error, color=colour, alpha=0.15, lw=0)
         axis.set_yscale("log" if kind == "rmse" else "asinh")
-        axis.set(xlabel="added tasks", ylabel=NAMES[kind])
-    axes[0].legend(fontsize=7)
+        sizes = TICKS if kind == "rmse" else [size for size in TICKS if size >= 1.0]
+        ticks = [0.0, *sizes, *(-size for size in sizes)]
+        low, high = axis.get_ylim()
+        axis.set_yticks([tick for tick in ticks if low <= tick <= high])
+        axis.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        axis.yaxis.set_minor_locator(NullLocator())
+        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axis.set(xlabel="added tasks", ylabel=NAMES[kind], ylim=(low, high))
+    figure.legend(*axes[0].get_legend_handles_labels(), fontsize=7, ncols=6, loc="outside upper center")
     return figure
 
 
@@ -154,6 +169,46 @@ def latent(entry: dict[str, Any], run: dict[str, Any], inside: dict[str, Any]) -
     return figure
 
 
+def predictions(shown: dict[str, Any], output: int = 0) -> Figure:
+    """True against predicted ± 2 standard deviations, one panel per test task."""
+    true, mean, deviation = (
+        unpacked(shown[part]).reshape(shown["shape"])[..., output] for part in ("true", "mean", "deviation")
+    )
+    columns = min(4, len(true))
+    rows = -(-len(true) // columns)
+    figure = Figure(figsize=(1.75 * columns, 1.35 * rows), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False, sharex=True)
+    times = shown["dt"] * np.arange(true.shape[1])
+    for axis in axes.flat[len(true) :]:
+        axis.set_visible(False)
+    for axis, name, y, m, d in zip(axes.flat, shown["tasks"], true, mean, deviation, strict=False):
+        axis.fill_between(times, m - 2 * d, m + 2 * d, color="#0b62a8", alpha=0.25, lw=0)
+        axis.plot(times, m, color="#0b62a8", ls="--", lw=1)
+        axis.plot(times, y, ".", color="#1d1c1a", ms=2)
+        axis.set_title(name.replace("_", " "), fontsize=6)
+    for axis in axes[-1]:
+        axis.set_xlabel("seconds")
+    for axis in axes[:, 0]:
+        axis.set_ylabel(f"change of {shown['states'][output]}", fontsize=7)
+    return figure
+
+
+def films(shown: list[dict[str, Any]]) -> Figure:
+    """The true motion over sampled predictions, a row per test task."""
+    columns = len(shown[0]["times"])
+    figure = Figure(figsize=(0.75 * columns, 0.95 * len(shown)), layout="constrained")
+    for row, film in zip(figure.subplots(len(shown), columns, squeeze=False), shown, strict=True):
+        for axis, time, true, samples in zip(row, film["times"], film["true"], film["samples"], strict=True):
+            for joints in samples:
+                axis.plot(*np.array(joints).T, color="#c8450c", alpha=0.3, lw=1.2)
+            axis.plot(*np.array(true).T, color="#1d1c1a", lw=1.6, marker="o", ms=1.5)
+            reach = 1.15 * film["reach"]
+            axis.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal", xticks=[], yticks=[])
+            axis.set_xlabel(f"{time:g} s", fontsize=6)
+        row[0].set_title(film["task"].replace("_", " "), fontsize=6, loc="left")
+    return figure
+
+
 def stage_times(entry: dict[str, Any]) -> Figure:
     """Mean seconds of a run by stage."""
     groups = entry["groups"][:MOST]
@@ -161,9 +216,10 @@ def stage_times(entry: dict[str, Any]) -> Figure:
     axis = figure.subplots()
     names = list(dict.fromkeys(name for group in groups for name in group["stages"]))
     start = np.zeros(len(groups))
-    for name, hatch in zip(names, ("", "///", "", "\\\\\\", "xxx") * 2, strict=False):
+    for place, name in enumerate(names):
+        look: dict[str, Any] = {"hatch": ("", "////", "", "....", "xxx")[place % 5], "facecolor": STAGES[place % 5]}
         seconds = np.array([group["stages"].get(name, 0.0) for group in groups])
-        axis.barh(range(len(groups)), seconds, left=start, label=name, hatch=hatch, height=0.7)
+        axis.barh(range(len(groups)), seconds, left=start, label=name, height=0.7, edgecolor="white", lw=0.3, **look)
         start += seconds
     axis.set_yticks(range(len(groups)), [group["label"] for group in groups])
     axis.invert_yaxis()

@@ -6,7 +6,7 @@ A curve is a measure against the tasks that were added. With a value e(s, k) for
     area(s) = 1/K ∫_0^K e(s, k) dk  by trapezoids: the mean error over the horizon K
     difference(s) = area(s, method) − area(s, baseline)     on the seeds that both have finished
 
-The interval of a mean difference is a bootstrap over seeds (bias-corrected and accelerated, 95 %).
+The interval of a mean difference is a bootstrap over seeds (bias-corrected and accelerated, nominally 95 %).
 """
 
 import warnings
@@ -25,6 +25,8 @@ MEASURES = tuple(
 BASELINES = ("uni", "lhs")
 FEWEST = 3
 """Seeds that an interval needs."""
+COVERAGE = {3: 0.72, 5: 0.84, 10: 0.90, 20: 0.93}
+"""How often a 95 % interval of so many normal differences holds their true mean: by simulation, 1500 times each."""
 
 
 @dataclass(frozen=True, eq=False)

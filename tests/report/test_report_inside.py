@@ -1,5 +1,3 @@
-from base64 import b64decode
-
 import mujoco
 import numpy as np
 import pytest
@@ -10,13 +8,8 @@ from distpaml.records import read_arrays
 from distpaml.report.collect import collect
 from distpaml.report.films import LOOKS
 from distpaml.report.inside import CELLS, inside, inside_once
-from distpaml.report.packing import packed, rounded
+from distpaml.report.packing import packed, rounded, unpacked
 from distpaml.select.utilities import surprisal
-
-
-def unpacked(tree) -> np.ndarray:
-    steps = np.frombuffer(b64decode(tree["data"]), f"<u{tree['bits'] // 8}")
-    return tree["low"] + (tree["high"] - tree["low"]) * steps / (2 ** tree["bits"] - 1)
 
 
 @pytest.fixture(scope="module")

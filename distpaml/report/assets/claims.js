@@ -19,7 +19,7 @@ function claimsSection() {
   }
   if (!groups.size) return [h("p", { class: "lead" }, "The paper has no claim about this experiment, or there is no run of paml or paml-set.")];
   const count = (verdict) => entry.claims.filter((claim) => claim.verdict === verdict).length;
-  return [h("p", { class: "lead" }, `Claims of the paper about such an experiment, put to both readings of PAML. ${count("supported")} supported, ${count("not supported")} not supported, ${count("not testable")} not testable with these runs.`),
+  return [h("p", { class: "lead" }, `Claims of the paper about such an experiment, put to both readings of PAML. ${count("supported")} supported, ${count("not supported")} not supported, ${count("not testable")} not testable with these runs. Verdicts are not corrected for their number. ${coverage()}`),
     [...groups].map(([name, methods]) => h("article", { class: "claims" }, h("h3", {}, name),
       h("p", { class: "rule" }, `Supported if ${[...methods.values()][0][0].rule}.`),
       [...methods].map(([method, list]) => h("div", { class: "claim-row" }, h("h4", {}, method), h("div", { class: "cards" }, list.map(verdict))))))];

@@ -100,7 +100,12 @@ function dots(entry, rows, last, level) {
     y: { domain: [-0.6, rows.length - 0.4], ticks: rows.map((_, k) => k), format: (k) => { const label = rows[rows.length - 1 - k].group.label; return label.length > 16 ? `${label.slice(0, 15)}…` : label; } }, marks, points });
 }
 
+// What an interval of so few seeds is worth.
+function coverage() {
+  return `Such intervals are too short when seeds are few: for normal differences they hold the true mean in ${DATA.coverage.map(([n, share]) => `${number(100 * share)}\u00a0% of cases with ${n}`).join(", ")} seeds.`;
+}
+
 function compareSection() {
-  return [h("p", { class: "lead" }, "Differences are paired: methods of a seed share initial tasks, controls and test data. Below zero is better than the baseline: ▼ better, ▲ worse, ◇ open if the interval holds zero; then on how many seeds the method is the better one. Intervals are 95 % bootstrap intervals of the mean over finished seeds; the mean over the horizon is the area under the curve, per added task."),
+  return [h("p", { class: "lead" }, "Differences are paired: methods of a seed share initial tasks, controls and test data. Below zero is better than the baseline: ▼ better, ▲ worse, ◇ open if the interval holds zero; then on how many seeds the method is the better one. Intervals are 95 % bootstrap intervals of the mean over finished seeds; the mean over the horizon is the area under the curve, per added task. ", coverage()),
     comparison("rmse"), comparison("nll"), efficiency()];
 }
