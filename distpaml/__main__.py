@@ -7,6 +7,8 @@ from runpy import run_module
 COMMANDS = {
     "sweep": "run many experiments, or go on with them",
     "run": "run one experiment, or go on with it",
+    "report": "write the page about runs and sweeps",
+    "dashboard": "the same page, live",
     "config": "print an experiment with every key",
     "bench": "compare with what one would use instead",
     "doctor": "say whether this machine is fit for the job",
@@ -29,7 +31,7 @@ def main() -> int:
         return 0
     if name in ("-h", "--help"):
         print("usage: distpaml COMMAND …\n")
-        print("\n".join(f"  {command:8}{what}" for command, what in COMMANDS.items()))
+        print("\n".join(f"  {command:11}{what}" for command, what in COMMANDS.items()))
         return 0
     near = get_close_matches(name, COMMANDS, n=1)
     hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(COMMANDS)}."
