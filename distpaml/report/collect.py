@@ -110,13 +110,13 @@ def leaves(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
 
 def _directories(path: Path, found: Collection, depth: int = 0) -> Iterator[tuple[Path, Sweep | None]]:
     """Directories of runs at or below `path`, with the sweep they belong to; a run is not looked into."""
-    if _is_run(path):
-        yield path, None
-    elif (path / "sweep.yaml").exists() or (path / "trials").is_dir():
+    if (path / "sweep.yaml").exists() or (path / "trials").is_dir():  # it has a lock, as a run has
         sweep = _sweep(path, found)
         trials = path / "trials"
         for folder in _folders(trials, found) if trials.is_dir() else ():
             yield folder, sweep
+    elif _is_run(path):
+        yield path, None
     elif depth < DEEPEST:
         for folder in _folders(path, found):
             yield from _directories(folder, found, depth + 1)

@@ -55,8 +55,10 @@ def sweep_made(tmp_path_factory) -> Path:
             for method in ("paml", "uni"):
                 overrides = [*SMALL, f"method={method}", "evaluation.shots=[0, 5]", f"name={json.dumps(HOSTILE)}"]
                 run_here(tiny(*overrides, experiment="cartpole_noisy"), trials / f"noisy-{method}-seed0")
-            grid = {"method": list(METHODS), "seed": list(SEEDS)}
-            (folder / "sweep.yaml").write_text(json.dumps({"name": "small", "grid": grid}))
+            asked = {"name": "small", "experiments": ["cartpole"], "methods": list(METHODS), "seeds": list(SEEDS)}
+            (folder / "sweep.yaml").write_text(json.dumps(asked))
+            (folder / "lock").touch()
+            (folder / "tensorboard" / "cartpole-uni-seed0").mkdir(parents=True)
             lines = (dict(zip(("time", "event", "trial", "message"), event, strict=True)) for event in EVENTS)
             (folder / "events.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     return folder

@@ -1,9 +1,13 @@
 import json
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
+import pytest
 from many import SMALL
-from tiny import tiny
+from tiny import SIZE, tiny
 
 from distpaml.play import run_here
 from distpaml.report import write_report
@@ -117,3 +121,23 @@ def test_a_report_in_a_run_does_not_disturb_the_run(sweep_made, tmp_path):
     write_report([run], run / "report")
     records = run_here(tiny("method=uni", "seed=0", *SMALL), run)
     assert len(records) == 3
+
+
+@pytest.mark.slow
+def test_the_report_of_a_sweep_as_the_command_leaves_it(tmp_path):
+    """Not of a directory made by hand: locks, journals and all."""
+    values = dict(text.split("=") for text in (*SIZE, *SMALL))
+    sets = "".join(f"  {key}: {value}\n" for key, value in values.items())
+    (tmp_path / "two.yaml").write_text(f"methods: [uni, lhs]\nseeds: 2\nwandb: 'off'\nset:\n{sets}")
+    command = [sys.executable, "-m", "distpaml.sweep", str(tmp_path / "two.yaml"), "--out", str(tmp_path / "out")]
+    environment = os.environ | {"RAY_AUTH_MODE": "disabled"}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)
+    assert done.returncode == 0, done.stderr
+    page = tmp_path / "out" / "report" / "index.html"
+    assert f"Report: {page}" in done.stdout
+    tree = tree_of(page)
+    assert (tree["runs"], tree["complete"], tree["problems"], tree["waiting"]) == (4, 4, [], [])
+    (sweep,) = tree["sweeps"]
+    assert (sweep["trials"], sweep["complete"], sweep["counts"]["trial finished"]) == (4, 4, 4)
+    (entry,) = tree["experiments"]
+    assert [group["label"] for group in entry["groups"]] == ["uni", "lhs"]
