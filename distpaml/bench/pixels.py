@@ -5,6 +5,7 @@ points. Steps at 1, 8 and 16 tasks are timed and interpolated; a round has the p
 both schedules are run, and the bound that each reaches is printed, computed in the same way.
 """
 
+from collections.abc import Callable
 from time import perf_counter
 
 import numpy as np
@@ -45,7 +46,7 @@ def race(config: Experiment, steps: int) -> None:
     sides: dict[str, dict[str, object]] = {"ours": {}, f"the paper's, {steps} steps": {"kind": "svgp", "steps": steps}}
     for name, settings in sides.items():
         begin = perf_counter()
-        terms = _fit(config, data, settings)
+        terms = _fit(config, data, settings, _progress)
         print(
             f"bound on a round of {len(data)} tasks, {name}: {terms['elbo']:.0f} nats in "
             f"{perf_counter() - begin:.0f} s (data {terms['data_fit'] - terms['kl_inducing']:.0f}, "
@@ -54,11 +55,21 @@ def race(config: Experiment, steps: int) -> None:
         )
 
 
-def _fit(config: Experiment, data: Dataset, settings: dict[str, object]) -> dict[str, float]:
+def _progress(step: int, bound: float) -> None:
+    if step and step % 1000 == 0:
+        print(f"  the paper's, after {step} steps: {bound:.0f} nats", flush=True)
+
+
+def _fit(
+    config: Experiment,
+    data: Dataset,
+    settings: dict[str, object],
+    watch: Callable[[int, float], None] = lambda step, bound: None,
+) -> dict[str, float]:
     album = World(config).album(data.descriptors)
     assert album is not None
     fit = config.fit.model_copy(update=settings)
-    return dict(fit_picture_model(data, album, config.model, fit, seed=0).terms)
+    return dict(fit_picture_model(data, album, config.model, fit, seed=0, watch=watch).terms)
 
 
 def _data(config: Experiment, tasks: int) -> Dataset:

@@ -1,5 +1,7 @@
 """A meta-model of tasks that are described by images: `fit_model` with a network in the place of the decoder."""
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -42,9 +44,18 @@ def reported_base(pictures: Pictures, seed: int) -> Tensor:
 
 
 def fit_picture_model(
-    data: Dataset, album: Album, model: ModelConfig, fit: FitConfig, seed: int, last: MetaModel | None = None
+    data: Dataset,
+    album: Album,
+    model: ModelConfig,
+    fit: FitConfig,
+    seed: int,
+    last: MetaModel | None = None,
+    watch: Callable[[int, float], None] = lambda step, bound: None,
 ) -> MetaModel:
-    """Fit to `data`, whose descriptors are labels of images in `album`; the kernel starts from that of `last`."""
+    """Fit to `data`, whose descriptors are labels of images in `album`; the kernel starts from that of `last`.
+
+    `watch(step, bound)` hears of the progress of the paper's schedule.
+    """
     training, inputs, targets = training_set(data, model, fit.shards, seed)
     pictures = new_pictures(album, model, seed)
     if last is not None and last.pictures is not None:
@@ -62,7 +73,7 @@ def fit_picture_model(
         q, posterior = None, Posterior.collapsed(gp, training)
     else:
         evaluations = fit.steps
-        q = fit_joint_stochastic(gp, training, fit, model.inducing, base, seed + 2)
+        q = fit_joint_stochastic(gp, training, fit, model.inducing, base, seed + 2, watch)
         posterior = q.posterior(gp)
     with torch.no_grad():
         terms = joint_terms(gp, pictures, training, base, q)
