@@ -101,16 +101,9 @@ def _points(low: Array, high: Array) -> Array:
 
 def _surprisal(arrays: dict[str, Any], low: Array, high: Array) -> dict[str, Any]:
     """Of the whole plane, given the embeddings of one round; surprisal needs no model."""
-    known = _Seen(arrays["embedding_mean"], arrays["embedding_variance"])
+    known = Embedded(arrays["embedding_mean"], arrays["embedding_variance"])
     points = _points(low, high)
-    return _shades(surprisal(points, np.zeros_like(points), known))  # type: ignore[arg-type]
-
-
-class _Seen:
-    """As much of a `Knowledge` as surprisal looks at."""
-
-    def __init__(self, mean: Array, variance: Array) -> None:
-        self.mean, self.variance = mean, variance
+    return _shades(surprisal(points, np.zeros_like(points), known))
 
 
 def _surface(

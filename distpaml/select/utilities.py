@@ -37,14 +37,31 @@ LOWEST = 60.0
 
 
 @dataclass(frozen=True, eq=False)
-class Knowledge:
+class Embedded:
+    """N tasks in latent space."""
+
+    mean: Array  # [N, Q], of q(h)
+    variance: Array  # [N, Q]
+
+    @cached_property
+    def exponents(self) -> tuple[Array, Array, Array]:
+        """What is the same for all candidates in −log N(h; n, diag t), tasks within dimensions.
+
+        A matrix [Q N, Q + 1] that maps (h, 1) to h_q − n_iq; 1/2t_iq [Q N, 1]; and ½ Σ_q log 2πt_iq [N, 1].
+        """
+        tasks, latent = self.mean.shape
+        minus = np.hstack([np.repeat(np.eye(latent), tasks, axis=0), -self.mean.T.reshape(-1, 1)])
+        offset = 0.5 * np.log(2.0 * np.pi * self.variance).sum(axis=1, keepdims=True)
+        return minus, 0.5 / self.variance.T.reshape(-1, 1), offset
+
+
+@dataclass(frozen=True, eq=False)
+class Knowledge(Embedded):
     """What is known when candidates are ranked: N observed tasks and the fitted model.
 
     A task that was chosen but not observed yet counts as observed: it is among the N, but not in the posterior.
     """
 
-    mean: Array  # [N, Q], of q(h) of the observed tasks
-    variance: Array  # [N, Q]
     references: Array  # [R, Q], latents that stand for the task domain
     inputs: Array  # [M, dx], standardised inputs that stand for a trajectory
     posterior: Posterior
@@ -60,17 +77,6 @@ class Knowledge:
         rows = np.linspace(0, len(inputs) - 1, INPUTS).astype(int)
         return cls(mean, variance, references, inputs[rows], model.posterior, len(mean))
 
-    @cached_property
-    def exponents(self) -> tuple[Array, Array, Array]:
-        """What is the same for all candidates in −log N(h; n, diag t), tasks within dimensions.
-
-        A matrix [Q N, Q + 1] that maps (h, 1) to h_q − n_iq; 1/2t_iq [Q N, 1]; and ½ Σ_q log 2πt_iq [N, 1].
-        """
-        tasks, latent = self.mean.shape
-        minus = np.hstack([np.repeat(np.eye(latent), tasks, axis=0), -self.mean.T.reshape(-1, 1)])
-        offset = 0.5 * np.log(2.0 * np.pi * self.variance).sum(axis=1, keepdims=True)
-        return minus, 0.5 / self.variance.T.reshape(-1, 1), offset
-
     def observing(self, latent: Array) -> "Knowledge":
         """The same after a task with this latent [Q] was chosen; it will be known as well as the others are."""
         typical = np.median(self.variance[: self.fitted], axis=0)
@@ -80,7 +86,7 @@ class Knowledge:
 Utility = Callable[[Array, Array, Knowledge], Array]
 
 
-def surprisal(mean: Array, variance: Array, known: Knowledge) -> Array:
+def surprisal(mean: Array, variance: Array, known: Embedded) -> Array:
     """The paper's: −log 1/N Σ_i N(h*; n_i, diag t_i), at the candidate's mean.
 
     With e_i = Σ_q (h*_q − n_iq)² / 2t_iq + ½ log 2πt_iq and the least of them, e, this is
