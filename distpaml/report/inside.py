@@ -23,7 +23,7 @@ from distpaml.records import DATA, read_arrays
 from distpaml.report.collect import Run
 from distpaml.report.films import CARTS, LOOKS
 from distpaml.report.packing import packed, rounded
-from distpaml.select.utilities import Knowledge, get_utility, surprisal
+from distpaml.select.utilities import Embedded, Knowledge, get_utility, surprisal
 from distpaml.world import Tasks, World
 
 SHOWN = 8
