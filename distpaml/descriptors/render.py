@@ -39,6 +39,10 @@ PACKAGES = "libegl1 and libgl1-mesa-dri, or libosmesa6"
 """Debian packages, either of which is enough."""
 
 
+PATIENCE = 300.0
+"""Seconds after which a backend that does not answer counts as failed; 100 images take about two."""
+
+
 class RenderError(UserError):
     """Nothing here can render."""
 
@@ -101,8 +105,10 @@ def _drawn(request: str) -> tuple[bytes, str]:
         if not wanted:
             environment.pop("PYOPENGL_PLATFORM", None)
         command = [sys.executable, "-m", "distpaml.descriptors.render"]
-        done = subprocess.run(command, input=request.encode(), capture_output=True, env=environment)
-        if done.returncode == 0:
+        with suppress(subprocess.SubprocessError):
+            done = subprocess.run(
+                command, input=request.encode(), capture_output=True, env=environment, timeout=PATIENCE, check=True
+            )
             return done.stdout, backend
     tried = " and ".join(backends)
     how = f"MUJOCO_GL is {wanted!r}; unset it" if wanted else f"install the Debian packages {PACKAGES}"

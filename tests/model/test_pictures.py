@@ -173,7 +173,7 @@ def test_the_joint_fit_uses_the_latents_and_keeps_the_order(setting, fitted):
     assert spread > 0.02
 
 
-def test_the_joint_fit_is_far_above_as_many_seconds_of_the_papers_schedule(setting, fitted):
+def test_the_joint_fit_is_far_above_two_hundred_steps_of_the_papers_schedule(setting, fitted):
     fit = setting.config.fit.model_copy(update={"kind": "svgp", "steps": 200})
     paper = fit_picture_model(setting.data, setting.album, setting.config.model, fit, 0)
     assert paper.terms["elbo"] > -1e5
