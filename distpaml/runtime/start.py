@@ -21,10 +21,11 @@ BOOTSTRAP = Path("~/ray_bootstrap_config.yaml")
 
 
 @contextmanager
-def connected(configs: Iterable[Experiment], verbose: bool = False) -> Iterator[None]:
+def connected(configs: Iterable[Experiment], verbose: bool = False) -> Iterator[bool]:
     """Connected to RAY_ADDRESS, to the cluster that `ray start` or `ray up` left here, or to one of its own.
 
-    Modules of the user's own that the configs name travel to the machines of a cluster.
+    What comes of it is whether the cluster was there before. Modules of the user's own that the configs name travel
+    to the machines of a cluster.
     """
     for name, value in QUIET.items():
         os.environ.setdefault(name, value)
@@ -42,7 +43,7 @@ def connected(configs: Iterable[Experiment], verbose: bool = False) -> Iterator[
             f"Ray cannot be reached at {address or 'this machine'}: {' '.join(str(error).split())}"
         ) from error
     try:
-        yield
+        yield bool(address)
     finally:
         ray.shutdown()
 
