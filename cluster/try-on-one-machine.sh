@@ -70,6 +70,7 @@ for i in $hosts; do
     ip -n "host$i" addr add "10.9.0.$i/24" dev eth0
     ip -n "host$i" link set lo up
     ip -n "host$i" link set eth0 up
+    ip -n "host$i" route add default via 10.9.0.254  # by which Ray finds its own address
 
     # There is no package index in here, so each host finds the pinned packages installed, but no distpaml.
     venv=/mnt/hosts/$i/home/distpaml/.venv
@@ -117,11 +118,14 @@ fi
 echo "a wrong token is refused"
 
 step "doctor"
-on_head "cd ~/distpaml && MUJOCO_GL=disable python -m distpaml.doctor --storage /mnt/shared" || echo "(doctor found problems)"
+on_head "cd ~/distpaml && python -m distpaml.doctor --storage /mnt/shared" | tee /mnt/launcher/doctor.log || true
+grep -q '^ok       ray: 3 machines' /mnt/launcher/doctor.log || fail "the doctor does not see three machines."
+grep -q '^ok       storage: /mnt/shared .* seen by 3 machines' /mnt/launcher/doctor.log || fail "nor what they share."
+on_head "cd ~/distpaml && python -m distpaml.doctor --storage /tmp/own" | grep '^problem  storage: .* does not see'
 
 step "a folder that is not shared is refused"
 small="rounds=3 domain.steps=20 model.inducing=40 fit.evaluations=20 fit.restarts=1 selection.set_size=64 evaluation.grid=2 evaluation.steps=10"
-on_head "cd ~/distpaml && python -m distpaml.sweep quickstart methods=[uni] $small --out ~/sweep" 2>&1 | tee /mnt/launcher/refused.log || true
+on_head "cd ~/distpaml && python -m distpaml.sweep quickstart methods=[uni] $small --out /tmp/own" 2>&1 | tee /mnt/launcher/refused.log || true
 grep -q "does not see the sweep's folder at" /mnt/launcher/refused.log || fail "it was not refused."
 
 step "a sweep, started on the head"

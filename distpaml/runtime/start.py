@@ -29,7 +29,7 @@ def connected(configs: Iterable[Experiment], verbose: bool = False) -> Iterator[
     """
     for name, value in QUIET.items():
         os.environ.setdefault(name, value)
-    address = get_ray_address_from_environment(None, None)  # type: ignore[arg-type]
+    address = running()
     quiet: dict[str, Any] = {} if verbose else {"log_to_driver": False, "logging_level": "error"}
     modules = own_modules(name for config in configs for name in plugin_names(config))
     try:
@@ -57,6 +57,11 @@ def ray_is_there(config: Experiment) -> Iterator[None]:
         with connected([config]):
             check_fits(config, nodes())
             yield
+
+
+def running() -> str | None:
+    """The address of the cluster that is there, if one is."""
+    return get_ray_address_from_environment(None, None)  # type: ignore[arg-type]
 
 
 def _stay_on_this_machine() -> None:

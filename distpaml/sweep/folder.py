@@ -50,13 +50,28 @@ class Folder:
         name = hashlib.sha256(f"{self.where} {self.id}".encode()).hexdigest()[:16]
         return Path(tempfile.gettempdir()) / f"distpaml-{name}"
 
+    def inside(self, name: str) -> "Folder":
+        """A folder in this one."""
+        path, mark, options = self.where.partition("?")
+        return Folder(f"{path.rstrip('/')}/{name}{mark}{options}", self.id)
+
     def identify(self) -> str:
         """The folder's id, which it is given when it has none."""
         file = self.local / "id"
         if not file.exists():
-            write_durably(file, uuid4().hex.encode())
+            with _said(f"{self.where} cannot be written"):
+                file.parent.mkdir(parents=True, exist_ok=True)
+                write_durably(file, uuid4().hex.encode())
         self.push("id")
         return file.read_text()
+
+    def remove(self) -> None:
+        """All of it, everywhere."""
+        if self.remote:
+            storage, root = self._storage()
+            with _said(f"{self.where} cannot be removed"):
+                storage.delete_dir(root)
+        shutil.rmtree(self.local, ignore_errors=True)
 
     def forget(self) -> None:
         """Drop what this machine keeps of a sweep that is stored no more."""

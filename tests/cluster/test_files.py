@@ -90,7 +90,7 @@ def test_both_manifests_are_of_one_cluster_of_the_image_that_is_built():
     cluster, job = MANIFESTS["RayCluster"]["spec"], MANIFESTS["RayJob"]["spec"]
     assert {manifest["apiVersion"] for manifest in MANIFESTS.values()} == {"ray.io/v1"}
     assert cluster == job["rayClusterSpec"]
-    assert f'ray=={cluster["rayVersion"]}' in (PROJECT / "constraints.txt").read_text().splitlines()
+    assert f"ray=={cluster['rayVersion']}" in (PROJECT / "constraints.txt").read_text().splitlines()
     groups = [cluster["headGroupSpec"], *cluster["workerGroupSpecs"]]
     containers = [container for group in groups for container in group["template"]["spec"]["containers"]]
     assert {container["image"] for container in containers} == {IMAGE}
