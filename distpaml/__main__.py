@@ -8,6 +8,7 @@ COMMANDS = {
     "run": "run one experiment, or go on with it",
     "config": "print an experiment with every key",
     "bench": "compare with what one would use instead",
+    "doctor": "say whether this machine is fit for the job",
 }
 
 

@@ -69,10 +69,8 @@ def check_agreement(machines: list[Machine]) -> None:
     """All machines compute the same, at the same time."""
     for machine in machines:
         if abs(machine.ahead) > SKEW:
-            how = "ahead" if machine.ahead > 0 else "behind"
-            raise UserError(
-                f"The clock of {machine.name} is {abs(machine.ahead):.1f} s {how}; start chrony or systemd-timesyncd there."
-            )
+            how = f"{abs(machine.ahead):.1f} s {'ahead' if machine.ahead > 0 else 'behind'}"
+            raise UserError(f"The clock of {machine.name} is {how}; start chrony or systemd-timesyncd there.")
     for package in machines[0].versions if machines else ():
         found = Counter(machine.versions[package] for machine in machines)
         if len(found) > 1:
