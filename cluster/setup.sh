@@ -10,7 +10,7 @@ if [ "$(cat .venv/pinned 2>/dev/null)" != "$pinned" ]; then
     if ! python3 -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null ||
         ! ldconfig -p | grep -q libEGL.so.1; then
         sudo apt-get update -qq
-        sudo DEBIAN_FRONTEND=noninteractive apt-get install -y -qq libegl1 libgl1-mesa-dri python3-venv rsync
+        sudo DEBIAN_FRONTEND=noninteractive apt-get install -y -qq libegl1 libgl1-mesa-dri python3-venv tmux
     fi
     python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
         { echo "error: $(hostname) has $(python3 --version), but Python 3.11 or newer is needed." >&2; exit 1; }

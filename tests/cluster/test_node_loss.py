@@ -87,7 +87,8 @@ def test_a_machine_that_does_not_see_the_folder_is_refused(cluster, tmp_path):
     """It sees an empty folder at the same path, in a mount namespace of its own."""
     folder = tmp_path / "sweep"
     folder.mkdir()
-    script = f"mount -t tmpfs tmpfs {folder} && exec ray start --address={cluster.address} --num-cpus=1 --block"
+    own = f"mount -t tmpfs tmpfs /tmp/ray && mount -t tmpfs tmpfs {folder}"
+    script = f"{own} && exec ray start --address={cluster.address} --num-cpus=1 --block"
     stranger = subprocess.Popen(
         ["unshare", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child", "bash", "-c", script],
         env=os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
