@@ -5,22 +5,33 @@ from difflib import get_close_matches
 from runpy import run_module
 
 COMMANDS = {
+    "sweep": "run many experiments, or go on with them",
     "run": "run one experiment, or go on with it",
+    "report": "write the page about runs and sweeps",
+    "dashboard": "the same page, live",
     "config": "print an experiment with every key",
     "bench": "compare with what one would use instead",
     "doctor": "say whether this machine is fit for the job",
+    "new": "begin an experiment of your own, for ask and tell",
+    "ask": "which tasks to try next",
+    "tell": "what was observed of a task",
+    "attach": "what was observed of a task that nobody asked for",
+    "fail": "a task could not be tried",
+    "status": "where an experiment stands",
 }
+LAB = ("new", "ask", "tell", "attach", "fail", "status")
+"""Commands that are `python -m distpaml.lab COMMAND …`."""
 
 
 def main() -> int:
     name, *rest = sys.argv[1:] or ["--help"]
     if name in COMMANDS:
-        sys.argv = [f"distpaml {name}", *rest]
-        run_module(f"distpaml.{name}", run_name="__main__", alter_sys=True)
+        sys.argv = ["distpaml", name, *rest] if name in LAB else [f"distpaml {name}", *rest]
+        run_module(f"distpaml.{'lab' if name in LAB else name}", run_name="__main__", alter_sys=True)
         return 0
     if name in ("-h", "--help"):
         print("usage: distpaml COMMAND …\n")
-        print("\n".join(f"  {command:8}{what}" for command, what in COMMANDS.items()))
+        print("\n".join(f"  {command:11}{what}" for command, what in COMMANDS.items()))
         return 0
     near = get_close_matches(name, COMMANDS, n=1)
     hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(COMMANDS)}."

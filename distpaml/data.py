@@ -105,6 +105,14 @@ class Dataset:
 
 
 @dataclass(frozen=True, eq=False)
+class Album:
+    """Images of K tasks, known by their labels."""
+
+    images: Array  # [K, H, W], grey values in [0, 1]
+    labels: Array  # [K, E]
+
+
+@dataclass(frozen=True, eq=False)
 class Standardiser:
     """y ↔ (y − mean) / scale, column by column.
 

@@ -30,10 +30,15 @@ def uniform(low: Array, high: Array, n: int, rng: np.random.Generator) -> Array:
     return _scaled(rng.random((n, len(low))), low, high)
 
 
-def grid(low: Array, high: Array, per_axis: int) -> Array:
-    """The full grid [per_axis^P, P], evenly spaced with both ends; the last parameter changes fastest."""
+def grid(low: Array, high: Array, per_axis: int, rows: range | None = None) -> Array:
+    """The full grid [per_axis^P, P], evenly spaced with both ends; the last parameter changes fastest.
+
+    `rows` are those that are wanted, of a grid that is too large to be held whole.
+    """
     axes = [np.linspace(a, b, per_axis) for a, b in zip(low, high, strict=True)]
-    return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
+    wanted = range(per_axis ** len(axes)) if rows is None else rows
+    index = np.unravel_index(np.arange(wanted.start, wanted.stop, wanted.step), (per_axis,) * len(axes))
+    return np.stack([axis[i] for axis, i in zip(axes, index, strict=True)], axis=-1)
 
 
 def design(low: Array, high: Array, rows: int, seed: int) -> Array:

@@ -10,14 +10,15 @@ from distpaml.domains.base import Array
 from distpaml.errors import UserError
 from distpaml.evaluate import Evaluation, evaluate
 from distpaml.model.meta_model import MetaModel, fit_model
+from distpaml.model.picture_model import check_settings, fit_picture_model
 from distpaml.model.shards import LocalShards, MakePool
 from distpaml.promise import Done, Promise
 from distpaml.select.candidates import Candidates
 from distpaml.select.methods import Best
 from distpaml.select.utilities import Knowledge, get_utility
-from distpaml.world import Tasks
+from distpaml.world import Tasks, World
 
-BLOCK = 1024
+BLOCK = 2048
 """Candidates that are scored together. Who splits candidates over workers does so between blocks: the same bits."""
 
 
@@ -51,10 +52,14 @@ class LocalTrainer:
     """The fit and the evaluation that the config asks for; `pool` says where the shards of a fit live."""
 
     def __init__(self, config: Experiment, pool: MakePool = LocalShards) -> None:
-        self.config, self.pool = config, pool
+        self.config, self.pool, self.world = config, pool, World(config)
+        if self.world.choices is not None and (album := self.world.album(self.world.choices)) is not None:
+            check_settings(album, config.model, config.fit)
 
     def fit(self, data: Dataset, round: int, last: MetaModel | None, latents: Array | None) -> MetaModel:
         seed = int(seeds.rng(self.config.seed, "fit", round).integers(2**31))
+        if (album := self.world.album(data.descriptors)) is not None:
+            return fit_picture_model(data, album, self.config.model, self.config.fit, seed, last)
         return fit_model(data, self.config.model, self.config.fit, seed, last, latents, self.pool)
 
     def evaluate(self, model: MetaModel, data: Dataset, test: Promise[Dataset]) -> Done[Evaluation]:
@@ -74,10 +79,13 @@ class LocalScorer:
         self.utility = get_utility(self.name)
 
     def best(self, candidates: Candidates, known: Knowledge) -> Best:
-        blocks = range(0, len(candidates), BLOCK)
-        scores = np.concatenate([self.scores(candidates.take(slice(i, i + BLOCK)), known) for i in blocks])
-        row = int(scores.argmax())
-        return Best(row, float(scores[row]))
+        best = Best(0, -np.inf)
+        for first in range(0, len(candidates), BLOCK):
+            scores = self.scores(candidates.take(slice(first, first + BLOCK)), known)
+            row = int(scores.argmax())
+            if scores[row] > best.utility:
+                best = Best(first + row, float(scores[row]))
+        return best
 
     def scores(self, block: Candidates, known: Knowledge) -> np.ndarray:
         """Utilities [K] of a block."""

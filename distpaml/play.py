@@ -20,22 +20,22 @@ def play(
 ) -> Iterator[Record]:
     """The records of all rounds; a record comes when its round is safe in `path`, at once if it was there before."""
     torch.set_num_threads(config.runtime.threads)
-    method = get_method(World(config))
+    method, here = get_method(World(config)), local_parts(config)  # what is wrong is said before anything is written
     with RunDirectory(path, config) as run:
         yield from tuple(run.records)
         if len(run.records) > method.rounds:
             return
-        with parts(config) as three:
+        with _parts(config, here) as three:
             for round in active_loop(method, *three, run.state(), watch):
                 run.add(round)
                 yield round.record
 
 
 @contextmanager
-def parts(config: Experiment) -> Iterator[Parts]:
-    """Simulator, trainer and scorer of the runtime that the config names."""
+def _parts(config: Experiment, here: Parts) -> Iterator[Parts]:
+    """Simulator, trainer and scorer of the runtime that the config names; `here` are those of this process."""
     if config.runtime.kind == "local":
-        yield local_parts(config)
+        yield here
     else:
         from distpaml.runtime.parts import ray_parts  # Ray takes a second to import
 

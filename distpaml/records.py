@@ -20,15 +20,18 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+import torch
 from pydantic import ValidationError
 
 from distpaml.config import Experiment
 from distpaml.data import Dataset
 from distpaml.errors import UserError
 from distpaml.files import locked, sync_folder, write_durably
+from distpaml.model.meta_model import MetaModel
 from distpaml.model.storage import load_model, save_model
 from distpaml.rounds import Record, Round, State
 
+PRIOR_SAMPLES = 8
 DATA = ("inputs", "targets", "counts", "descriptors")
 FREE = ("out", "runtime")
 """Keys that may differ when a run is continued: they change no result by more than rounding."""
@@ -162,6 +165,7 @@ def _arrays(round: Round) -> dict[str, Any]:
     return {
         "parameters": round.tasks.parameters,
         **{name: getattr(round.data, name) for name in DATA},
+        **_picture_arrays(round.model, first=round.record.round == 0),
         "embedding_mean": embeddings.mean.numpy(),
         "embedding_variance": embeddings.variance.numpy(),
         "test_mean": evaluation.mean,
@@ -173,6 +177,21 @@ def _arrays(round: Round) -> dict[str, Any]:
             for name, values in vars(scores).items()
         },
     }
+
+
+def _picture_arrays(model: MetaModel, first: bool) -> dict[str, Any]:
+    """Where the network puts every image, and samples from its prior; the images themselves in the first round."""
+    if (pictures := model.pictures) is None:
+        return {}
+    with torch.no_grad():
+        encoded = pictures.encoded()
+    arrays = {
+        "image_mean": encoded.mean.numpy(),
+        "image_variance": encoded.log_variance.exp().numpy(),
+        "prior_samples": pictures.samples(PRIOR_SAMPLES, seed=0).numpy().astype(np.float16),
+        "image_labels": pictures.labels.numpy(),
+    }
+    return arrays | ({"images": pictures.images.numpy().astype(np.float16)} if first else {})
 
 
 def _dataset(arrays: Mapping[str, Any], folder: Path) -> Dataset:

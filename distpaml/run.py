@@ -48,11 +48,13 @@ def _directory(config: Experiment, quick: bool) -> str:
 
 def _run(config: Experiment, path: Path, console: Console) -> int:
     from distpaml.play import run_here  # loads torch, which a misspelt key need not wait for
+    from distpaml.report import write_report
 
     with _Display(config, console) as display:
         records = run_here(config, path, display.stage, display.finished)
     console.print(_table(records))
     console.print(f"Records: {path}", soft_wrap=True)
+    console.print(f"Report: {write_report([path], path / 'report')}", soft_wrap=True)
     return 0
 
 

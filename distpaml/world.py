@@ -10,7 +10,8 @@ import numpy as np
 
 from distpaml import designs, seeds
 from distpaml.config import Experiment
-from distpaml.descriptors import get_descriptor
+from distpaml.data import Album
+from distpaml.descriptors import Pixels, get_descriptor
 from distpaml.domains import get_domain
 from distpaml.domains.base import Array
 from distpaml.errors import UserError
@@ -41,14 +42,14 @@ class World:
     def __init__(self, config: Experiment) -> None:
         self.config = config
         self.domain = get_domain(config.domain.name)(config.domain.reading)
-        self.descriptor = get_descriptor(config.descriptor, config.domain.box)
+        self.descriptor = get_descriptor(config.descriptor, config.domain.box, config.domain)
         if config.evaluation.grid ** len(config.domain.box) > LARGEST_TEST:
             raise UserError(
                 f"evaluation.grid={config.evaluation.grid} for each of {len(config.domain.box)} parameters makes more "
                 f"than {LARGEST_TEST} test tasks; lower it."
             )
         self.size = config.initial + config.rounds * config.selection.batch
-        self.choices = None if config.selection.choices is None else self._checked(config.selection.choices)
+        self.choices = self._choices()
         low, high = self.descriptor.low, self.descriptor.high
         design = designs.design(low, high, self.size, config.seed)
         self.design = design if self.choices is None else _nearest(design, self.choices, high - low)  # [size, E]
@@ -73,17 +74,42 @@ class World:
         """Those rows of `descriptors` [K, E] that are not among `used` [N, E]: a chosen one leaves the set."""
         return descriptors[~(descriptors[:, None] == used).all(-1).any(-1)]
 
+    @property
+    def shows_images(self) -> bool:
+        """Whether the learner is shown images."""
+        return isinstance(self.descriptor, Pixels)
+
+    def album(self, descriptors: Array) -> Album | None:
+        """All images there are: of the choices, and of tasks with these descriptors that are none of them (the
+        oracle's). None if the learner is shown no images."""
+        if not isinstance(self.descriptor, Pixels) or self.choices is None:
+            return None
+        labels = np.concatenate([self.choices, self.unused(descriptors, self.choices)])
+        images = self.descriptor.images(labels)
+        if images.ndim != 3 or len(images) != len(labels) or not ((images >= 0.0) & (images <= 1.0)).all():
+            raise UserError(
+                f"descriptor.kind {self.config.descriptor.kind!r} should give {len(labels)} images [height, width] of "
+                f"values from 0 to 1 for as many labels, but gave an array of shape {list(images.shape)}."
+            )
+        return Album(images, labels)
+
     def _starts(self, purpose: str, indices: Sequence[int]) -> Array:
         return np.stack([self.domain.start(seeds.rng(self.config.seed, purpose, index)) for index in indices])
 
-    def _checked(self, rows: Sequence[Sequence[float]]) -> Array:
+    def _choices(self) -> Array | None:
+        """The finite set of descriptors to choose from, if it is one: the user's, or all there are."""
+        rows, key = self.config.selection.choices, "selection.choices"
+        if rows is None:
+            if self.descriptor.choices is None:
+                return None
+            rows, key = self.descriptor.choices.tolist(), "descriptor.images"
         try:
             choices = np.unique(self.descriptor.check(np.array(rows)), axis=0)
         except UserError as error:
-            raise UserError(f"selection.choices cannot be used: {error}") from error
+            raise UserError(f"{key} cannot be used: {error}") from error
         if len(choices) < self.size:
             raise UserError(
-                f"selection.choices has {len(choices)} different descriptors, but initial={self.config.initial} and "
+                f"{key} has {len(choices)} different descriptors, but initial={self.config.initial} and "
                 f"rounds={self.config.rounds} with selection.batch={self.config.selection.batch} need {self.size}."
             )
         return choices

@@ -43,6 +43,7 @@ PAPER = {  # name: domain, box, control limit, alternations, initial tasks, trai
         5000,
         "noisy",
     ),
+    "cartpole_pixels": ("cartpole_length", {"pole_length": (0.5, 4.5)}, 25, 10, 1, 10000, "pixels"),
 }
 
 
@@ -56,10 +57,10 @@ def test_shipped_experiments_have_the_papers_values(name):
     assert list(experiment.domain.box) == list(box)
     assert (experiment.domain.control_limit, experiment.domain.alternations) == (limit, alternations)
     assert (experiment.initial, experiment.rounds, experiment.domain.steps) == (initial, 15, 100)
-    assert (experiment.fit.steps, experiment.fit.learning_rate) == (steps, 1e-2)
+    assert (experiment.fit.steps, experiment.fit.learning_rate) == (steps, 2e-3 if kind == "pixels" else 1e-2)
     assert (experiment.model.latent, experiment.model.inducing) == (2, 300)
     assert (experiment.selection.per_dimension, experiment.selection.slack) == (100, 10)
-    assert (experiment.evaluation.grid, experiment.evaluation.steps) == (10, 100)
+    assert (experiment.evaluation.grid, experiment.evaluation.steps) == (25 if kind == "pixels" else 10, 100)
     assert (experiment.method, experiment.descriptor.kind) == ("paml", kind)
     assert experiment.descriptor.hidden == (("pole_mass",) if kind == "partial" else ())
     assert experiment.descriptor.superfluous == ({"epsilon": (0.5, 5)} if kind == "noisy" else {})

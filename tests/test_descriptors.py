@@ -12,7 +12,7 @@ from distpaml.descriptors import KINDS, Descriptor, get_descriptor
 from distpaml.designs import bounds, uniform
 from distpaml.errors import UserError
 
-SHIPPED = ["cartpole", "cartpole_partial", "cartpole_noisy"]
+SHIPPED = ["cartpole", "cartpole_partial", "cartpole_noisy", "cartpole_pixels"]
 
 
 def descriptor_of(name: str, *overrides: str) -> Descriptor:
@@ -27,7 +27,7 @@ def test_a_chosen_descriptor_becomes_a_task_of_the_box_that_looks_like_it(name, 
     chosen = uniform(descriptor.low, descriptor.high, n, np.random.default_rng(seed))
     tasks = descriptor.resolve(chosen, seed, range(n))
     low, high = bounds(descriptor.task_box)
-    assert tasks.shape == (n, 2) and np.all(tasks >= low) and np.all(tasks <= high)
+    assert tasks.shape == (n, len(descriptor.task_box)) and np.all(tasks >= low) and np.all(tasks <= high)
     again = descriptor.describe(tasks)
     shown = [name in descriptor.task_box for name in descriptor.names]  # all but what has no effect
     assert again.shape == chosen.shape

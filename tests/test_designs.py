@@ -77,3 +77,11 @@ def test_uniform_choices_are_keyed_by_the_tasks_index():
     backward = [designs.uniform_choice(low, high, 4, index) for index in reversed(range(3, 10))]
     assert np.array_equal(forward, backward[::-1])
     assert len({tuple(choice) for choice in forward}) == 7
+
+
+def test_rows_of_a_grid_are_those_of_the_whole():
+    low, high = np.array([0.0, -1.0, 3.0]), np.array([1.0, 4.0, 7.0])
+    whole = designs.grid(low, high, 7)
+    axes = [np.linspace(a, b, 7) for a, b in zip(low, high, strict=True)]
+    np.testing.assert_array_equal(whole, [[a, b, c] for a in axes[0] for b in axes[1] for c in axes[2]])
+    np.testing.assert_array_equal(designs.grid(low, high, 7, range(40, 120)), whole[40:120])

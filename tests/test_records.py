@@ -190,14 +190,14 @@ def test_a_damaged_or_missing_file_is_a_sentence(copy, file, contents, sentence)
     (copy / file).unlink()
     if contents is not None:
         (copy / file).write_bytes(contents)
-    with pytest.raises(UserError, match=sentence):
-        run_here(CONFIG, copy)
+    with pytest.raises(UserError, match=sentence), RunDirectory(copy, CONFIG) as run:
+        run.state()
 
 
 def test_pickled_arrays_are_not_read(copy):
     np.savez(copy / "round-00" / "arrays.npz", inputs=np.array([print], dtype=object))
-    with pytest.raises(UserError, match=r"round-00/arrays.npz is damaged"):
-        run_here(CONFIG, copy)
+    with pytest.raises(UserError, match=r"round-00/arrays.npz is damaged"), RunDirectory(copy, CONFIG) as run:
+        run.state()
 
 
 def test_another_config_is_refused_by_the_first_key_that_differs(copy):

@@ -15,6 +15,7 @@ SIZE = (
     "model.inducing=40",
     "fit.evaluations=20",
     "fit.restarts=1",
+    "fit.image_steps=20",
     "selection.per_dimension=20",
     "selection.set_size=64",
     "evaluation.grid=2",

@@ -16,11 +16,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of: {', '.join(BENCHES)}; none means all")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write one JSON object per line")
     parser.add_argument("--experiment", default="cartpole", metavar="NAME", help="what `infer` and `trial` run")
-    parser.add_argument("--steps", type=int, default=5000, metavar="N", help="steps of the paper's procedure in `fit`")
+    parser.add_argument("--steps", type=int, metavar="N", help="steps of the paper's procedure in `fit` and `trial`")
     parser.add_argument("--against", choices=["gpytorch"], help="also race a plain gpytorch SVGP in `fit`")
     options = parser.parse_intermixed_args(arguments)
     try:
-        if options.steps < 1:
+        if options.steps is not None and options.steps < 1:
             raise UserError(f"--steps is {options.steps}, but should be at least 1.")
         if options.json:
             write(options.json, [])

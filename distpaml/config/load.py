@@ -18,6 +18,7 @@ QUICK = {
     "fit.evaluations": 60,
     "fit.restarts": 2,
     "fit.steps": 200,
+    "fit.image_steps": 150,
     "evaluation.grid": 5,
 }
 """Upper limits of a quick experiment, which takes about a minute."""

@@ -27,6 +27,8 @@ class ModelConfig(Section):
     """Precision of the GP; float64 unless a GPU leaves no choice."""
     decoder_samples: Positive = 4
     """Fixed samples of the latents in the decoder's term of the bound; they come in antithetic pairs."""
+    network: Annotated[str, Field(min_length=1)] = "mlp"
+    """Encoder and decoder of images: `mlp` (the paper's), `conv`, or one's own as `module:Class`."""
 
 
 class FitConfig(Section):
@@ -52,6 +54,10 @@ class FitConfig(Section):
     """Where stochastic fits run; `auto` takes a GPU if there is one."""
     shards: Positive = 1
     """Parts that the tasks of a collapsed fit are split into."""
+    image_steps: Positive = 300
+    """Adam's steps on the images alone, before the joint fit; the network starts anew in every round."""
+    image_learning_rate: Annotated[float, Field(gt=0)] = 5e-3
+    """Adam's step size in these."""
 
 
 class SelectionConfig(Section):

@@ -74,7 +74,7 @@ class DescriptorConfig(Section):
     """What the learner is shown of a task."""
 
     kind: str = "full"
-    """`full`: every parameter; `partial`: all but `hidden`; `noisy`: and `superfluous`; `module:Class`."""
+    """`full`: every parameter; `partial`: all but `hidden`; `noisy`: and `superfluous`; `pixels`; `module:Class`."""
     hidden: List[str] = ()
     """Parameters that are never shown; each is drawn anew from its interval for every chosen task."""
     superfluous: dict[str, Interval] = Field(
@@ -83,11 +83,17 @@ class DescriptorConfig(Section):
     """Dimensions without any effect, each with its interval."""
     neutral: float = 1.0
     """Superfluous value of tasks that nobody chose as descriptors: test tasks, the oracle's."""
+    images: Annotated[int, Field(ge=2)] = 100
+    """`pixels`: images to choose from; their tasks are spread evenly over the box."""
+    height: Annotated[int, Field(ge=8, le=256)] = 64
+    """Of an image, in pixels."""
+    width: Annotated[int, Field(ge=8, le=256)] = 16
+    """Of an image, in pixels."""
 
     @field_validator("kind")
     @classmethod
     def _known_kind(cls, kind: str) -> str:
-        if kind not in (kinds := ("full", "partial", "noisy")) and ":" not in kind:
+        if kind not in (kinds := ("full", "partial", "noisy", "pixels")) and ":" not in kind:
             raise choice_error((*kinds, "module:Class"))
         return kind
 
@@ -97,7 +103,7 @@ class DescriptorConfig(Section):
         kind = info.data.get("kind")
         if kind == "partial" and not hidden:
             raise ValueError("should name at least one parameter to hide, since descriptor.kind is 'partial'")
-        if kind in ("full", "noisy") and hidden:
+        if kind in ("full", "noisy", "pixels") and hidden:
             raise ValueError(f"should be empty, since descriptor.kind is {kind!r}; only 'partial' hides")
         if len(set(hidden)) < len(hidden):
             raise ValueError("should name each parameter once")
@@ -109,7 +115,7 @@ class DescriptorConfig(Section):
         kind = info.data.get("kind")
         if kind == "noisy" and not superfluous:
             raise ValueError("should have at least one dimension, since descriptor.kind is 'noisy'")
-        if kind in ("full", "partial") and superfluous:
+        if kind in ("full", "partial", "pixels") and superfluous:
             raise ValueError(f"should be empty, since descriptor.kind is {kind!r}; only 'noisy' adds dimensions")
         return superfluous
 

@@ -2,24 +2,33 @@
 
 from collections.abc import Mapping
 
-from distpaml.config import DescriptorConfig
+from distpaml.config import DescriptorConfig, DomainConfig
 from distpaml.descriptors.base import Descriptor
 from distpaml.descriptors.full import Full
 from distpaml.descriptors.noisy import Noisy
 from distpaml.descriptors.partial import Partial
+from distpaml.descriptors.pixels import Pixels
 from distpaml.errors import UserError
 from distpaml.plugins import load_object
 
-KINDS: dict[str, type[Descriptor]] = {"full": Full, "partial": Partial, "noisy": Noisy}
+KINDS: dict[str, type[Descriptor]] = {"full": Full, "partial": Partial, "noisy": Noisy, "pixels": Pixels}
 
-__all__ = ["KINDS", "Descriptor", "get_descriptor"]
+__all__ = ["KINDS", "Descriptor", "Pixels", "get_descriptor"]
 
 
-def get_descriptor(config: DescriptorConfig, box: Mapping[str, tuple[float, float]]) -> Descriptor:
-    """The descriptor of `config.kind`, of one's own if that is `module:Class`, over the domain's `box`."""
+def get_descriptor(
+    config: DescriptorConfig, box: Mapping[str, tuple[float, float]], domain: DomainConfig | None = None
+) -> Descriptor:
+    """The descriptor of `config.kind`, of one's own if that is `module:Class`, over the domain's `box`.
+
+    `domain` is needed by those that show images.
+    """
     kind = KINDS.get(config.kind) or load_object(config.kind, "descriptor.kind")
     if not (isinstance(kind, type) and issubclass(kind, Descriptor)):
         raise UserError(
             f"descriptor.kind is {config.kind!r}, but that is not a subclass of distpaml.descriptors.Descriptor."
         )
-    return kind(config, box)
+    descriptor = kind(config, box)
+    if isinstance(descriptor, Pixels):
+        descriptor.domain = domain or DomainConfig()
+    return descriptor

@@ -21,6 +21,9 @@ from distpaml.errors import UserError
 class Descriptor(ABC):
     """Made from the descriptor's config and the box of the domain's P parameters."""
 
+    choices: Array | None = None
+    """All descriptors there are [K, E], where they are a finite set and not a box."""
+
     def __init__(self, config: DescriptorConfig, box: Mapping[str, tuple[float, float]]) -> None:
         self.config = config
         self.task_box = dict(box)

@@ -1,4 +1,4 @@
-"""The task domains: the paper's three by name, one's own as `module:Class`.
+"""The task domains: the paper's by name, one's own as `module:Class`.
 
 MuJoCo and dm_control are imported when a model is built, so that names and boxes can be read at once.
 """
@@ -8,7 +8,7 @@ from difflib import get_close_matches
 
 from distpaml.domains.base import Domain, SimulationError
 from distpaml.domains.cart_double_pole import CartDoublePole
-from distpaml.domains.cartpole import CartPole
+from distpaml.domains.cartpole import CartPole, CartPoleLength
 from distpaml.domains.contract import check_domain
 from distpaml.domains.controls import alternating_ramp, control_signal
 from distpaml.domains.pendubot import Pendubot
@@ -19,6 +19,7 @@ __all__ = [
     "DOMAINS",
     "CartDoublePole",
     "CartPole",
+    "CartPoleLength",
     "Domain",
     "Pendubot",
     "SimulationError",
@@ -28,7 +29,9 @@ __all__ = [
     "get_domain",
 ]
 
-DOMAINS: dict[str, type[Domain]] = {domain.name: domain for domain in (CartPole, Pendubot, CartDoublePole)}
+DOMAINS: dict[str, type[Domain]] = {
+    domain.name: domain for domain in (CartPole, CartPoleLength, Pendubot, CartDoublePole)
+}
 
 
 def get_domain(name: str) -> type[Domain]:

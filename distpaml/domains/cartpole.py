@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from distpaml.domains.base import Array
-from distpaml.domains.mujoco import MujocoDomain, suite_spec
+from distpaml.domains.mujoco import Camera, MujocoDomain, suite_spec
 
 if TYPE_CHECKING:
     from mujoco import MjSpec
@@ -40,6 +40,17 @@ class CartPole(MujocoDomain):
         spec.geom("pole_1").mass = mass
         spec.geom("pole_1").fromto = [0, 0, 0, 0, 0, length]
         return spec
+
+
+class CartPoleLength(CartPole):
+    """Cart-poles that differ in length alone, with a pole of 1 kg: what an image of the upright pole shows."""
+
+    name = "cartpole_length"
+    box: ClassVar = {"pole_length": (0.5, 4.5)}
+    camera = Camera(centre=(0.0, 0.0, 3.2), height=5.6)
+
+    def spec(self, task: Array) -> MjSpec:
+        return super().spec(np.array([1.0, *task]))
 
 
 def cart_spec(reading: str) -> MjSpec:

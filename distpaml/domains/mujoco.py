@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -24,8 +24,19 @@ HUGE = 1e10
 """MuJoCo's own bound (mjMAXVAL) beyond which a position or velocity is bad."""
 
 
+class Camera(NamedTuple):
+    """A fixed view along the y-axis, without perspective, so that lengths in pixels are in proportion."""
+
+    centre: tuple[float, float, float]
+    height: float
+    """Metres from the lower to the upper edge of an image."""
+
+
 class MujocoDomain(Domain):
     """States are MuJoCo's qpos followed by qvel; the one control is the one actuator's."""
+
+    camera: ClassVar[Camera | None] = None
+    """What sees all of every task's system at rest, if tasks can be described by images."""
 
     @abstractmethod
     def spec(self, task: Array) -> MjSpec:

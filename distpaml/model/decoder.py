@@ -14,7 +14,23 @@ from distpaml.model.collapsed import safe_cholesky
 from distpaml.model.expectations import rbf
 
 
-class Decoder(nn.Module):
+class DescriptorModel(nn.Module):
+    """p(Psi | H), whatever kind of model that is."""
+
+    def expected_log_density(self, mean: Tensor, variance: Tensor, descriptors: Tensor, base: Tensor) -> Tensor:
+        """E[log p(Psi | H)] over H = mean + sqrt(variance) base, with base [S, N, Q] and descriptors [N, E]."""
+        raise NotImplementedError
+
+    def predict(self, h: Tensor, mean: Tensor, descriptors: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean and variance of what is seen at latents h [K, Q], given the descriptors at `mean` [N, Q]."""
+        raise NotImplementedError
+
+    def conditional(self, h: Tensor, mean: Tensor, descriptors: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Mean and variance as in `predict`, and their derivatives in h."""
+        raise NotImplementedError
+
+
+class Decoder(DescriptorModel):
     """A GP from latents [N, Q] to descriptors [N, E]."""
 
     def __init__(self, latent: int, descriptors: Tensor) -> None:

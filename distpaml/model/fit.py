@@ -48,7 +48,7 @@ def fit_collapsed(
         first = max(settled, key=lambda fit: max(fit.values)).gp
         values = [value for fit in settled for value in fit.values]
     place(first, data, inducing)
-    values += _optimise(first, data, list(dict(first.named_parameters())), budget, tolerance)
+    values += optimise(first, data, list(dict(first.named_parameters())), budget, tolerance)
     settle_variances(first, data)
     return Fit(first, values)
 
@@ -97,7 +97,7 @@ def _settled(data: TrainingSet, embeddings: list[Tensor], inducing: int) -> list
         place(gp, data, inducing)
         names = [name for name, _ in gp.named_parameters() if name not in ("zx", "offset")]
         try:
-            fits.append(Fit(gp, _optimise(gp, data, names, SETTLING, 0.0)))
+            fits.append(Fit(gp, optimise(gp, data, names, SETTLING, 0.0)))
         except FitError as error:
             failure = error
     if not fits and failure is not None:
@@ -105,7 +105,7 @@ def _settled(data: TrainingSet, embeddings: list[Tensor], inducing: int) -> list
     return fits
 
 
-def _optimise(gp: LatentGP, data: TrainingSet, names: list[str], budget: int, tolerance: float) -> list[float]:
+def optimise(gp: LatentGP, data: TrainingSet, names: list[str], budget: int, tolerance: float) -> list[float]:
     """Maximise over the named parameters; `tolerance` in nats per observed number."""
     parameters = dict(gp.named_parameters())
     boxed = [(parameters[name], BOXES.get(name.rpartition(".")[-1], (None, None))) for name in names]

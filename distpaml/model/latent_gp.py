@@ -7,6 +7,7 @@ An inducing point belongs to the task whose data it was placed on and is stored 
 z_h = n_owner + offset. When an embedding moves, its inducing points move along.
 """
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -18,7 +19,7 @@ from torch import Tensor, nn
 from torch.distributions import Normal, kl_divergence
 
 from distpaml.model.collapsed import CollapsedBound
-from distpaml.model.decoder import Decoder
+from distpaml.model.decoder import Decoder, DescriptorModel
 from distpaml.model.expectations import rbf
 from distpaml.model.shards import LocalShards, ShardPool
 
@@ -80,6 +81,8 @@ class Terms(NamedTuple):
 class LatentGP(nn.Module):
     """All that is learned, save q(u), which is in closed form."""
 
+    LATENT_SCALE = math.log(3.0)
+    """Logarithm of the length-scales that a new kernel has."""
     owner: Tensor  # [L], the task each inducing point belongs to
 
     def __init__(self, inputs: int, outputs: int, mean: Tensor, descriptors: Tensor) -> None:
@@ -91,11 +94,11 @@ class LatentGP(nn.Module):
         self.likelihood = GaussianLikelihood(
             batch_shape=torch.Size([outputs]), noise_constraint=Positive(**positive)
         ).to(mean)
-        self.kernel.initialize(outputscale=4.0, **{"base_kernel.lengthscale": 3.0})
+        self.kernel.initialize(outputscale=4.0, **{"base_kernel.lengthscale": math.exp(self.LATENT_SCALE)})
         self.likelihood.initialize(noise=1e-2)
         self.mean = nn.Parameter(mean.clone())  # n [N, Q]
         self.log_variance = nn.Parameter(mean.new_full(mean.shape, -12.0))  # log t [N, Q]
-        self.decoder = Decoder(latent, descriptors)
+        self.decoder: DescriptorModel = Decoder(latent, descriptors)
         self.place_inducing(mean.new_zeros(0, inputs), torch.zeros(0, dtype=torch.long))
 
     def place_inducing(self, zx: Tensor, owner: Tensor) -> None:
@@ -137,13 +140,16 @@ class LatentGP(nn.Module):
         scaled = self.zx * rate_x, self.zh * rate_h
         return rate_x, *scaled, self.mean * rate_h, self.variance * rate_h.square()
 
-    def terms(self, data: TrainingSet) -> Terms:
-        """The collapsed bound at these parameters."""
+    def evidence(self, data: TrainingSet) -> Tensor:
+        """The data's term of the collapsed bound at these parameters []."""
         amplitude, squares = self.values.variance, data.y.square().sum((0, 1))
-        bound = CollapsedBound.apply(
+        return CollapsedBound.apply(
             self.correlations(), *self.query(), amplitude, self.noise, squares, data.points, data.pool
         )
+
+    def terms(self, data: TrainingSet) -> Terms:
+        """The collapsed bound at these parameters."""
         posterior = Normal(self.mean, self.variance.sqrt())
         prior = Normal(torch.zeros_like(self.mean), torch.ones_like(self.mean))
         decoder = self.decoder.expected_log_density(self.mean, self.variance, data.descriptors, data.base)
-        return Terms(bound, -kl_divergence(posterior, prior).sum(), decoder)
+        return Terms(self.evidence(data), -kl_divergence(posterior, prior).sum(), decoder)

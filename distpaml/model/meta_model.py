@@ -14,6 +14,7 @@ from distpaml.model.collapsed import FitError
 from distpaml.model.fit import fit_collapsed
 from distpaml.model.inference import Described, infer
 from distpaml.model.latent_gp import LatentGP, Terms, TrainingSet
+from distpaml.model.pictures import Pictures
 from distpaml.model.posterior import Latents, Posterior
 from distpaml.model.shards import LocalShards, MakePool
 from distpaml.model.stochastic import explicit_bound, fit_stochastic
@@ -35,6 +36,11 @@ class MetaModel:
     def embeddings(self) -> Latents:
         """q(h) of the training tasks."""
         return Latents(self.gp.mean.detach(), self.gp.variance.detach())
+
+    @property
+    def pictures(self) -> Pictures | None:
+        """The images and their network, if tasks are described by images."""
+        return self.gp.decoder if isinstance(self.gp.decoder, Pictures) else None
 
     def infer(
         self, data: Dataset, steps: int = 100, starts: Array | None = None, use_descriptors: bool = False
@@ -107,7 +113,7 @@ def fit_model(
         result, q = fit_stochastic(training, first, model.inducing, fit, seed)
         gp, evaluations = result.gp, len(result.values)
         posterior, terms = q.posterior(gp), explicit_bound(gp, training, q)
-    return MetaModel(gp, posterior, inputs, targets, training.descriptors, _terms(terms, posterior, evaluations))
+    return MetaModel(gp, posterior, inputs, targets, training.descriptors, plain_terms(terms, posterior, evaluations))
 
 
 def training_set(
@@ -146,21 +152,25 @@ def _warm_start(
     latents = last.infer(data.tasks(slice(old, None)), starts=starts)
     mean = torch.cat([last.gp.mean.detach(), latents.mean])
     gp = LatentGP(data.inputs.shape[-1], data.targets.shape[-1], mean, descriptors)
+    inherit(gp, last, inputs, targets)
+    gp.decoder.load_state_dict(last.gp.decoder.state_dict())
     with torch.no_grad():
-        for mine, theirs in (
-            (gp.kernel, last.gp.kernel),
-            (gp.likelihood, last.gp.likelihood),
-            (gp.decoder, last.gp.decoder),
-        ):
-            mine.load_state_dict(theirs.state_dict())
-        units = torch.as_tensor(last.inputs.scale / inputs.scale).log()
-        gp.kernel.base_kernel.raw_lengthscale[0, : len(units)] += units
-        gp.likelihood.noise_covar.raw_noise += 2.0 * torch.as_tensor(last.targets.scale / targets.scale).log()[:, None]
         gp.log_variance[:old] = last.gp.log_variance
     return gp
 
 
-def _terms(terms: Terms, posterior: Posterior, evaluations: int) -> dict[str, float]:
+@torch.no_grad()
+def inherit(gp: LatentGP, last: MetaModel, inputs: Standardiser, targets: Standardiser) -> None:
+    """Give the GP the last model's kernel and noise in the units of `inputs` and `targets`."""
+    gp.kernel.load_state_dict(last.gp.kernel.state_dict())
+    gp.likelihood.load_state_dict(last.gp.likelihood.state_dict())
+    units = torch.as_tensor(last.inputs.scale / inputs.scale).log()
+    gp.kernel.base_kernel.raw_lengthscale[0, : len(units)] += units
+    gp.likelihood.noise_covar.raw_noise += 2.0 * torch.as_tensor(last.targets.scale / targets.scale).log()[:, None]
+
+
+def plain_terms(terms: Terms, posterior: Posterior, evaluations: int) -> dict[str, float]:
+    """What a record says of the bound."""
     divergence = posterior.divergence().sum()
     return {
         "elbo": terms.total.item(),

@@ -170,8 +170,13 @@ def _optimisers(gp: LatentGP, fit: FitConfig) -> tuple[nn.Module, list[torch.opt
         natural = NaturalVariationalDistribution(size, outputs).to(gp.mean)
         adam = torch.optim.Adam(gp.parameters(), fit.learning_rate)
         return natural, [NGD(natural.parameters(), num_data=1, lr=NATURAL_RATE), adam]
-    plain = CholeskyVariationalDistribution(size, outputs).to(gp.mean)
+    plain = prior_inducing(gp)
     return plain, [torch.optim.Adam([*gp.parameters(), *plain.parameters()], fit.learning_rate)]
+
+
+def prior_inducing(gp: LatentGP) -> nn.Module:
+    """q(v) as the prior, full rank, to be moved by any optimiser."""
+    return CholeskyVariationalDistribution(len(gp.zx), torch.Size([len(gp.noise)])).to(gp.mean)
 
 
 def _device(name: str) -> torch.device:

@@ -14,6 +14,8 @@ from distpaml.errors import UserError
 from distpaml.files import write_durably
 from distpaml.model.latent_gp import LatentGP
 from distpaml.model.meta_model import MetaModel
+from distpaml.model.networks import make_network
+from distpaml.model.pictures import Pictures
 from distpaml.model.posterior import Posterior
 
 FORMAT, VERSION = "distpaml-model", "1"
@@ -27,6 +29,8 @@ def save_model(model: MetaModel, path: Path) -> None:
         tensors |= {f"{name}.{part}": torch.tensor(getattr(standardiser, part)) for part in ("mean", "scale")}
     tensors["descriptors"] = model.descriptors
     header = {"format": FORMAT, "version": VERSION, "terms": json.dumps(dict(model.terms))}
+    if model.pictures is not None:
+        header["network"] = model.pictures.name
     contents = save({name: value.detach().cpu().contiguous() for name, value in tensors.items()}, header)
     write_durably(path, contents)
 
@@ -42,20 +46,24 @@ def load_model(path: Path) -> MetaModel:
                 theirs = header.get("version")
                 raise UserError(f"{path} is a model of version {theirs}; this distpaml reads version {VERSION}.")
             tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118
-        return _assembled(tensors, json.loads(header["terms"]))
+        return _assembled(tensors, json.loads(header["terms"]), header.get("network"))
     except OSError as error:
         raise UserError(f"The model {path} cannot be read: {error.strerror or error}.") from error
     except (SafetensorError, KeyError, ValueError, RuntimeError, TypeError, IndexError) as error:
         raise UserError(f"The model {path} is damaged: {' '.join(str(error).split())[:200]}.") from error
 
 
-def _assembled(tensors: dict[str, Tensor], terms: dict[str, float]) -> MetaModel:
+def _assembled(tensors: dict[str, Tensor], terms: dict[str, float], network: str | None) -> MetaModel:
     inputs, targets = (
         Standardiser(tensors[f"{name}.mean"].numpy(), tensors[f"{name}.scale"].numpy())
         for name in ("inputs", "targets")
     )
     gp = LatentGP(len(inputs.mean), len(targets.mean), tensors["gp.mean"], tensors["descriptors"])
     owner = tensors["gp.owner"]
+    if network is not None:
+        images, labels = tensors["gp.decoder.images"], tensors["gp.decoder.labels"]
+        shape = images.shape[1], images.shape[2], gp.mean.shape[-1]
+        gp.decoder = Pictures(make_network(network, *shape, 0, images.dtype), images, labels, network)
     gp.place_inducing(tensors["gp.mean"].new_zeros(len(owner), len(inputs.mean)), owner)
     gp.load_state_dict({name[3:]: value for name, value in tensors.items() if name.startswith("gp.")})
     posterior = Posterior(**{field.name: tensors[f"posterior.{field.name}"] for field in fields(Posterior)})

@@ -1,5 +1,42 @@
+"""See what runs and sweeps did: `python -m distpaml.report DIR…` writes one self-contained page.
+
+collect.py      directories → runs; what cannot be read is named and skipped
+statistics.py   curves over seeds, area under the curve, paired differences with bootstrap intervals
+claims.py       the paper's claims, each supported or not, with its numbers
+inside.py       the latent space, predictions and filmstrips of a run
+films.py        what the paper's systems look like
+searches.py     samples of a search, what mattered, the best configuration
+times.py        seconds by stage, throughput, failures and retries
+contents.py     all of it as one tree of plain values: what the page shows
+page.py         that tree and the files in assets/ → one HTML file
+figures.py      the same figures as PDF and PNG, for papers
+extra.py        figures that other parts of distpaml add
+"""
+
+from collections.abc import Sequence
 from pathlib import Path
 
 
-def write_report(paths, out):
-    return Path(out) / "index.html"
+def write_report(paths: Sequence[Path], out: Path, figures: bool = False) -> Path:
+    """Write `out`/index.html about all runs in `paths`, and the figures for papers if wanted; returns the page.
+
+    `paths` are directories of sweeps, of runs, or of both. A damaged run is named on the page, never an error.
+    The page is replaced as a whole, so it can be written again and again while a sweep runs.
+    """
+    from distpaml.errors import UserError
+    from distpaml.files import write_durably
+    from distpaml.report.collect import collect
+    from distpaml.report.contents import contents
+    from distpaml.report.page import html
+
+    tree = contents(collect(paths))
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        write_durably(out / "index.html", html(tree).encode())
+        if figures:
+            from distpaml.report.figures import write_figures
+
+            write_figures(tree, out / "figures")
+    except OSError as error:
+        raise UserError(f"The report cannot be written to {out}: {error.strerror or error}.") from error
+    return out / "index.html"

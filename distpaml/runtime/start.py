@@ -1,6 +1,8 @@
 """A Ray to run on: the cluster that is there, or one on this machine that ends with the command."""
 
 import os
+import signal
+import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,6 +34,7 @@ def connected(configs: Iterable[Experiment], verbose: bool = False) -> Iterator[
     address = running()
     quiet: dict[str, Any] = {} if verbose else {"log_to_driver": False, "logging_level": "error"}
     modules = own_modules(name for config in configs for name in plugin_names(config))
+    terminate = signal.getsignal(signal.SIGTERM)
     try:
         if address:
             ray.init(address=address, runtime_env={"py_modules": modules} if modules else None, **quiet)
@@ -42,6 +45,8 @@ def connected(configs: Iterable[Experiment], verbose: bool = False) -> Iterator[
         raise UserError(
             f"Ray cannot be reached at {address or 'this machine'}: {' '.join(str(error).split())}"
         ) from error
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, terminate)  # Ray has put its own there, which aborts
     try:
         yield bool(address)
     finally:

@@ -2,12 +2,14 @@
 
 `latent_grid`     the paper's: a grid in latent space around the embeddings, decoded; kept if the descriptor is valid
 `descriptor_set`  the other way round: descriptors that exist, mapped to latents, so that all are real tasks
+`image_set`       images that were not chosen yet, encoded by the model's network
 """
 
 from dataclasses import dataclass, replace
 from math import ceil, log2
 
 import numpy as np
+import torch
 from scipy.stats import qmc
 
 from distpaml.designs import grid
@@ -49,16 +51,24 @@ def latent_grid(
     the finest grid are kept and their descriptors clipped to the box.
     """
     means = model.embeddings.mean.double().numpy()
+    size = per_dimension ** means.shape[1]
     for halving in range(HALVINGS + 1):
         reach = slack / 2**halving
-        points = grid(means.min(axis=0) - reach, means.max(axis=0) + reach, per_dimension)
-        decoded = _decoded(model, points)
-        inside = ((decoded >= low) & (decoded <= high)).all(axis=1)
-        if inside.sum() >= least:
+        corners = means.min(axis=0) - reach, means.max(axis=0) + reach
+        kept = []
+        for rows in _parts(size):  # the whole grid is never held, only what is kept of it
+            points = grid(*corners, per_dimension, rows)
+            decoded = _decoded(model, points)
+            inside = ((decoded >= low) & (decoded <= high)).all(axis=1)
+            kept.append((decoded[inside], points[inside]))
+        descriptors, points = (np.concatenate(column) for column in zip(*kept, strict=True))
+        if len(points) >= least:
             fallback = f"slack narrowed to {reach:g}" if halving else None
-            return Candidates(decoded[inside], points[inside], np.zeros_like(points[inside]), len(points), fallback)
+            return Candidates(descriptors, points, np.zeros_like(points), size, fallback)
+    points = grid(*corners, per_dimension)
+    decoded = np.concatenate([_decoded(model, points[rows.start : rows.stop]) for rows in _parts(size)])
     clipped = np.clip(decoded, low, high)
-    return Candidates(clipped, points, np.zeros_like(points), len(points), "descriptors clipped to the box")
+    return Candidates(clipped, points, np.zeros_like(points), size, "descriptors clipped to the box")
 
 
 def descriptor_set(model: MetaModel, low: Array, high: Array, descriptors: Array) -> Candidates:
@@ -69,12 +79,25 @@ def descriptor_set(model: MetaModel, low: Array, high: Array, descriptors: Array
     return Candidates(descriptors, mean, variance, len(descriptors))
 
 
+def image_set(model: MetaModel, labels: Array) -> Candidates:
+    """The tasks whose images have these labels [K, E], at the means of their encodings."""
+    pictures = model.pictures
+    assert pictures is not None
+    with torch.no_grad():
+        means = pictures.encoded().mean[pictures.rows(torch.as_tensor(labels).to(pictures.labels))]
+    mean = means.double().numpy().copy()
+    return Candidates(labels, mean, np.zeros_like(mean), len(pictures))
+
+
 def fine_set(low: Array, high: Array, size: int, rng: np.random.Generator) -> Array:
     """A low-discrepancy set [size, E] over the box: the first points of a scrambled Sobol sequence."""
     points = qmc.Sobol(len(low), rng=rng).random_base2(ceil(log2(size)))[:size]
     return np.clip(low + (high - low) * points, low, high)
 
 
+def _parts(size: int) -> list[range]:
+    return [range(i, min(i + DECODED_AT_ONCE, size)) for i in range(0, size, DECODED_AT_ONCE)]
+
+
 def _decoded(model: MetaModel, points: Array) -> Array:
-    blocks = range(0, len(points), DECODED_AT_ONCE)
-    return np.concatenate([model.decode(points[i : i + DECODED_AT_ONCE])[0] for i in blocks]).astype(float)
+    return model.decode(points)[0].astype(float)

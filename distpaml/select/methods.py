@@ -17,7 +17,7 @@ from distpaml.data import Dataset
 from distpaml.domains.base import Array
 from distpaml.errors import UserError
 from distpaml.model.meta_model import MetaModel
-from distpaml.select.candidates import Candidates, descriptor_set, fine_set, latent_grid
+from distpaml.select.candidates import Candidates, descriptor_set, fine_set, image_set, latent_grid
 from distpaml.select.utilities import Knowledge, get_utility
 from distpaml.world import Tasks, World
 
@@ -109,7 +109,14 @@ class Active(Method):
     def __init__(self, world: World) -> None:
         super().__init__(world)
         selection = self.config.selection
-        self.kind = selection.candidates or ("latent-grid" if self.config.method == "paml" else "descriptor-set")
+        self.kind: str = selection.candidates or ("latent-grid" if self.config.method == "paml" else "descriptor-set")
+        if world.shows_images:
+            if selection.candidates is not None:
+                raise UserError(
+                    f"selection.candidates is {selection.candidates!r}, but descriptors are images: leave it out, and "
+                    "the images that are left are the candidates."
+                )
+            self.kind = "images"
         get_utility(selection.utility)
         size = selection.per_dimension**self.config.model.latent
         if self.kind == "latent-grid" and not selection.batch <= size <= LARGEST_GRID:
@@ -140,6 +147,8 @@ class Active(Method):
     def candidates(self, model: MetaModel, data: Dataset) -> Candidates:
         """Those that `selection.candidates` asks for."""
         selection, (low, high) = self.config.selection, (self.world.descriptor.low, self.world.descriptor.high)
+        if self.kind == "images" and self.world.choices is not None:
+            return image_set(model, self.world.unused(self.world.choices, data.descriptors))
         if self.kind == "latent-grid":
             return latent_grid(model, low, high, selection.per_dimension, selection.slack, least=self.batch)
         everything = self.world.choices
@@ -158,6 +167,16 @@ METHODS: dict[str, type[Method]] = {
 }
 
 
+NOT_FOR_IMAGES = {
+    "lhs": "a Latin hypercube needs parameters, which are not shown; take paml, uni or oracle",
+    "paml-set": "'paml' itself ranks the images that exist; say method=paml",
+}
+"""Methods that make no sense where descriptors are images, and why."""
+
+
 def get_method(world: World) -> Method:
     """The method that the world's config names."""
+    name = world.config.method
+    if world.shows_images and name in NOT_FOR_IMAGES:
+        raise UserError(f"method is {name!r}, but descriptors are images: {NOT_FOR_IMAGES[name]}.")
     return METHODS[world.config.method](world)

@@ -9,10 +9,10 @@ be ranked in parts. One's own is named in a config as `selection.utility=module:
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from functools import cached_property
 
 import numpy as np
 import torch
-from scipy.special import logsumexp
 from torch import Tensor
 
 from distpaml import seeds
@@ -29,19 +29,39 @@ REFERENCES = 64
 """Latents that stand for the task domain where a utility averages over it."""
 INPUTS = 8
 """Inputs that stand for a trajectory where a utility imagines one."""
-TABLE = 2**20
-"""Entries of a table of candidates × tasks that are held at once."""
+TABLE = 2**17
+"""Entries of a table of candidates × tasks that are held at once; it stays in cache."""
+
+LOWEST = 60.0
+"""A term of a sum that is exp(−60) times the largest or less is nothing: half a unit in the last place is exp(−37)."""
 
 
 @dataclass(frozen=True, eq=False)
-class Knowledge:
+class Embedded:
+    """N tasks in latent space."""
+
+    mean: Array  # [N, Q], of q(h)
+    variance: Array  # [N, Q]
+
+    @cached_property
+    def exponents(self) -> tuple[Array, Array, Array]:
+        """What is the same for all candidates in −log N(h; n, diag t), tasks within dimensions.
+
+        A matrix [Q N, Q + 1] that maps (h, 1) to h_q − n_iq; 1/2t_iq [Q N, 1]; and ½ Σ_q log 2πt_iq [N, 1].
+        """
+        tasks, latent = self.mean.shape
+        minus = np.hstack([np.repeat(np.eye(latent), tasks, axis=0), -self.mean.T.reshape(-1, 1)])
+        offset = 0.5 * np.log(2.0 * np.pi * self.variance).sum(axis=1, keepdims=True)
+        return minus, 0.5 / self.variance.T.reshape(-1, 1), offset
+
+
+@dataclass(frozen=True, eq=False)
+class Knowledge(Embedded):
     """What is known when candidates are ranked: N observed tasks and the fitted model.
 
     A task that was chosen but not observed yet counts as observed: it is among the N, but not in the posterior.
     """
 
-    mean: Array  # [N, Q], of q(h) of the observed tasks
-    variance: Array  # [N, Q]
     references: Array  # [R, Q], latents that stand for the task domain
     inputs: Array  # [M, dx], standardised inputs that stand for a trajectory
     posterior: Posterior
@@ -66,16 +86,35 @@ class Knowledge:
 Utility = Callable[[Array, Array, Knowledge], Array]
 
 
-def surprisal(mean: Array, variance: Array, known: Knowledge) -> Array:
-    """The paper's: −log 1/N Σ_i N(h*; n_i, diag t_i), at the candidate's mean."""
-    rows = max(1, TABLE // len(known.mean))
-    log_normalisers = 0.5 * np.log(2.0 * np.pi * known.variance).sum(axis=1)  # [N]
+def surprisal(mean: Array, variance: Array, known: Embedded) -> Array:
+    """The paper's: −log 1/N Σ_i N(h*; n_i, diag t_i), at the candidate's mean.
+
+    With e_i = Σ_q (h*_q − n_iq)² / 2t_iq + ½ log 2πt_iq and the least of them, e, this is
+    log N + e − log Σ_i exp(e − e_i). A term below exp(−60) changes no digit, so the sum is left out where there is
+    only one above: nearly everywhere on a grid, and exp is slow where it underflows. Terms are summed in the order of
+    the tasks: a candidate has the same bits whatever others it is scored with.
+    """
+    minus, rate, offset = known.exponents  # [Q N, Q + 1], [Q N, 1], [N, 1]
+    tasks, latent = known.mean.shape
+    rows, counts = max(1, TABLE // (latent * tasks)), np.min_scalar_type(tasks)
 
     def block(h: Array) -> Array:
-        exponent = sum(
-            (h[:, q, None] - known.mean[:, q]) ** 2 / known.variance[:, q] for q in range(mean.shape[1])
-        )  # [rows, N]
-        return np.log(len(known.mean)) - logsumexp(-0.5 * exponent - log_normalisers, axis=1)
+        parts = minus @ np.vstack([h.T, np.ones(len(h))])  # [Q N, rows], the differences, each rounded once
+        parts *= parts
+        parts *= rate
+        exponent = parts[:tasks]  # [N, rows]
+        for q in range(1, latent):
+            exponent += parts[q * tasks : (q + 1) * tasks]
+        exponent += offset
+        least = exponent.min(axis=0)
+        scores = np.log(tasks) + least
+        mixed = np.flatnonzero(np.add.reduce(exponent < least + LOWEST, axis=0, dtype=counts) > 1)
+        if len(mixed):
+            terms = np.take(exponent, mixed, axis=1)  # [N, mixed]
+            np.subtract(least[mixed], terms, out=terms)
+            np.exp(np.maximum(terms, -LOWEST, out=terms), out=terms)
+            scores[mixed] -= np.log(np.add.reduce(terms, axis=0) if len(mixed) > 1 else np.add.accumulate(terms)[-1])
+        return scores
 
     return np.concatenate([block(mean[i : i + rows]) for i in range(0, len(mean), rows)])
 

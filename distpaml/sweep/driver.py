@@ -69,6 +69,7 @@ def run_sweep(sweep: Sweep, journal: Journal, again: bool, verbose: bool, say: C
     if agenda is None:
         return
     from distpaml.runtime.start import can_grow, connected, nodes  # Ray takes a second to import
+    from distpaml.sweep.trainable import PamlTrial
 
     configs = sweep.configs()
     with connected(configs, verbose) as joined:
@@ -78,9 +79,15 @@ def run_sweep(sweep: Sweep, journal: Journal, again: bool, verbose: bool, say: C
                     raise UserError(sentence)
                 say(f"warning: {sentence} Waiting for the cluster to grow.")
                 break
+        if can_grow() and sweep.parts[0].search is None:  # ask for all machines at once, not for one after the other
+            os.environ.setdefault("TUNE_MAX_PENDING_TRIALS_PG", "200")
         with _spread(sweep) if joined else nullcontext():
             journal.add("sweep started")
-            _tune(sweep, agenda, journal, verbose, say)
+            try:
+                tune_trials(PamlTrial, sweep, agenda, journal, verbose, say)
+            except KeyboardInterrupt:
+                journal.add("sweep stopped")
+                raise
             journal.add("sweep finished")
 
 
@@ -110,21 +117,27 @@ def _agenda(sweep: Sweep, journal: Journal, again: bool) -> Any:
     return GridAgenda(left, common) if left else None
 
 
-def _tune(sweep: Sweep, agenda: Any, journal: Journal, verbose: bool, say: Callable[[str], None]) -> None:
+def tune_trials(
+    trainable: type, sweep: Sweep, agenda: Any, journal: Journal, verbose: bool, say: Callable[[str], None]
+) -> None:
+    """Every trial of the agenda, as many at once as there is room for."""
     from ray import tune
 
     from distpaml.sweep.observer import Observer, UntilRefused
-    from distpaml.sweep.trainable import PamlTrial
 
     def resources(config: dict[str, Any]) -> tune.PlacementGroupFactory:
         experiment = Experiment.from_yaml(next(iter(config["runs"].values())))
         return tune.PlacementGroupFactory(bundles(experiment))
 
     first = sweep.parts[0]
+    if first.search is None:
+        os.environ.setdefault(
+            "TUNE_MAX_PENDING_TRIALS_PG", "200"
+        )  # so that a cluster grows by all that is left at once
     observer = Observer(sweep.folder, journal, say)
     with tempfile.TemporaryDirectory(prefix="distpaml-tune-") as scratch, _quiet(verbose):
         tune.Tuner(
-            tune.with_resources(PamlTrial, resources),
+            tune.with_resources(trainable, resources),
             tune_config=tune.TuneConfig(
                 search_alg=agenda,
                 scheduler=_scheduler(first),

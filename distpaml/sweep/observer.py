@@ -31,6 +31,8 @@ class Observer(Callback):
         if "failed" in result:
             self._note("trial failed", name, result["failed"])
             return
+        for sentence in result.get("said", ()):
+            self.say(f"{name}: {sentence}")
         if not self.begun:
             self.say(HEADER)
             self.begun = True

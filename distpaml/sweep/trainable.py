@@ -6,8 +6,9 @@ a later sweep, goes on from there, so Tune keeps no checkpoints and nothing is u
 
 import json
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import ExitStack, closing
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,11 +33,11 @@ class RunInSweep:
     """One run of a trial, with its trackers."""
 
     def __init__(self, name: str, config: Experiment, folder: Folder, wandb: str) -> None:
-        self.name, self.config, self.folder = name, config, folder
-        self.tracking = config, self.path, folder.local, name, config.name, wandb
+        self.name, self.config, self.folder, self.wandb = name, config, folder, wandb
+        self.said = list[str]()
 
     @property
-    def path(self) -> Any:
+    def path(self) -> Path:
         return self.folder.local / "trials" / self.name
 
     def records(self) -> Generator[Record, None, None]:
@@ -44,8 +45,9 @@ class RunInSweep:
         stored = f"trials/{self.name}"
         self.folder.pull(stored)
         self.folder.pull(f"wandb/{self.name}.json")
+        tracked = self.config, self.path, self.folder.local, self.name, self.config.name, self.wandb
         try:
-            with Tracker(*self.tracking) as tracker, closing(self._played()) as played:
+            with Tracker(*tracked, self.said.append) as tracker, closing(self._played()) as played:
                 for record in played:
                     self.folder.push(
                         f"{stored}/config.yaml", f"{stored}/round-{record.round:02d}", f"{stored}/records.jsonl"
@@ -83,7 +85,7 @@ class PamlTrial(tune.Trainable):
         take_over()
         folder = Folder(config["folder"], config["id"])
         self.stack = ExitStack()
-        self.runs = []
+        self.runs, self.records = list[RunInSweep](), list[Iterator[Record]]()
         self.rounds = 0
         self.trouble = trouble(folder)
         if self.trouble:
@@ -91,7 +93,8 @@ class PamlTrial(tune.Trainable):
         for name, text in config["runs"].items():
             experiment = Experiment.from_yaml(text)
             run = RunInSweep(name, experiment, folder, config["wandb"])
-            self.runs.append(self.stack.enter_context(closing(run.records())))
+            self.runs.append(run)
+            self.records.append(self.stack.enter_context(closing(run.records())))
             self.rounds = 0 if experiment.method == "oracle" else experiment.rounds
 
     def step(self) -> dict[str, Any]:
@@ -99,21 +102,24 @@ class PamlTrial(tune.Trainable):
             return {"done": True, "refused": self.trouble}
         begin = time.monotonic()
         try:
-            records = [next(run) for run in self.runs]
+            records = [next(run) for run in self.records]
         except RayError:
             raise  # a lost process: Tune begins the trial again
         except Exception as error:
+            self.cleanup()
             return {"done": True, "failed": " ".join((str(error) or type(error).__name__).split())}
         means = {measure: float(np.mean([getattr(record, measure) for record in records])) for measure in MEASURES}
         last = records[0].round >= self.rounds
         if last:
-            self.cleanup()
+            for run in self.records:
+                next(run, None)  # to its end: trackers are closed
         return {
             "round": records[0].round,
             "rounds": self.rounds,
             "tasks": records[0].tasks,
             **means,
             "seconds": round(time.monotonic() - begin, 2),
+            "said": [run.said.pop(0) for run in self.runs if run.said],
             "done": last,
         }
 

@@ -80,7 +80,7 @@ class Tracker:
     def __exit__(self, kind: object, *error: object) -> None:
         for sink in self.sinks:
             with self._guarded(sink.label):
-                sink.close(failed=kind is not None)
+                sink.close(failed=kind not in (None, GeneratorExit))
         self.sinks = []
 
     def add(self, record: Record) -> None:

@@ -28,11 +28,12 @@ QUIET: dict[str, Any] = {
     "console": "off",
     "silent": True,
     "symlink": False,
-    "init_timeout": 10.0,
     "finish_timeout": 20.0,
-    "x_service_wait": 20.0,
+    "x_service_wait": 60.0,
     "x_transaction_log_flush_interval": 1.0,
 }
+PATIENCE = {"online": 10.0, "offline": 60.0}
+"""Seconds for a run to start; offline only a busy machine can delay it."""
 PRIVATE: dict[str, Any] = {
     "host": "",
     "program": "",
@@ -116,7 +117,7 @@ class WeightsAndBiases:
         import wandb
 
         def start(mode: Any) -> Any:
-            settings = wandb.Settings(base_url=_server(), **QUIET, **PRIVATE)
+            settings = wandb.Settings(base_url=_server(), init_timeout=PATIENCE[mode], **QUIET, **PRIVATE)
             return wandb.init(**how, mode=mode, resume="allow", reinit="create_new", settings=settings)
 
         before = self._online()

@@ -3,7 +3,7 @@ from argparse import Namespace
 import pytest
 from tiny import SIZE
 
-from distpaml.bench import trial
+from distpaml.bench import pixels, trial
 from distpaml.config import load
 
 
@@ -16,6 +16,17 @@ def test_a_trial_is_compared_stage_by_stage(capsys):
     assert results["trial"].ours >= results["trial-fit"].ours + results["trial-evaluate"].ours
     out = capsys.readouterr().out
     assert out.count("round ") == 3 and "seconds by stage: choose " in out
+
+
+def test_a_trial_with_images_races_the_papers_schedule(capsys, monkeypatch):
+    monkeypatch.setattr(pixels, "TIMED_TASKS", (1, 2))
+    size = [*SIZE, "rounds=1", "descriptor.images=12", "descriptor.height=16", "descriptor.width=8"]
+    (result,) = trial.run(Namespace(experiment="pixels", steps=3), size)
+    assert result.name == "trial-fit" and result.ratio == pytest.approx(result.other / result.ours)
+    assert "10000 steps a round" in result.against
+    out = capsys.readouterr().out
+    assert "bound on a round of 2 tasks, ours: " in out and "the paper's, 3 steps: " in out
+    assert "a step of the paper's schedule: " in out
 
 
 def test_the_authors_trial_takes_hours():

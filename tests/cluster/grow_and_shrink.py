@@ -6,6 +6,7 @@ one JSON line: how many machines of each type were alive over time, and how the 
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -80,7 +81,9 @@ def main(folder: Path, out: str, *words: str) -> None:
             history.append(alive())
         time.sleep(0.5)
     history.append(alive())
-    print(json.dumps({"code": sweep.poll(), "history": history}), flush=True)
+    said = Path("/tmp/ray/session_latest/logs/monitor.log").read_text()
+    asked = re.findall(r"Adding (\d+) node\(s\) of type (\S+)\.", said)
+    print(json.dumps({"code": sweep.poll(), "history": history, "asked": asked}), flush=True)
 
 
 if __name__ == "__main__":

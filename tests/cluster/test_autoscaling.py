@@ -47,6 +47,9 @@ def test_from_no_workers_up_and_down_again(tmp_path):
     printed = (tmp_path / "printed").read_text()
     assert told["code"] == 0 and "Waiting for the cluster to grow" in printed, printed
     assert told["history"][0] == [] and told["history"][-1] == []
+    assert told["asked"] == [["2", "cores-spot"]], told[
+        "asked"
+    ]  # at once, since more trials wait than there is room for
     assert ["cores-spot", "cores-spot"] in told["history"]  # two at most, and the kind that is preferred
     for seed in range(3):
         alone = run_here(tiny("method=uni", f"seed={seed}"), tmp_path / f"alone{seed}")

@@ -112,7 +112,7 @@ class Chain:
 
 def chain_of(domain: Domain, task: np.ndarray) -> Chain:
     """The suite's numbers, written out a second time."""
-    first, second = map(float, task)
+    first, second = map(float, task if len(task) == 2 else (1.0, *task))
     if isinstance(domain, CartPole):
         return Chain((first,), (second,), (0.045,), (5e-4, 2e-6), driven=0, cart=1.0)
     if isinstance(domain, CartDoublePole):

@@ -135,7 +135,7 @@ def test_no_tasks_give_no_trajectories():
 def test_model_to_render_is_the_model_to_step(cls: type[MujocoDomain]):
     for reading in cls.readings:
         domain = cls(reading)
-        task = np.array([4.5, 4.5])
+        task = np.full(len(cls.box), 4.5)
         visual, plain = domain.model(task), domain.model(task, visual=False)
         assert visual.ntexdata > 0
         assert visual.ncam > 0

@@ -8,7 +8,7 @@ import psutil
 
 
 def processes(title: str, of: int | None = None) -> list[psutil.Process]:
-    """Descendants of a process (of this one) whose title begins so: `ray::Trainer`, `ray::Trainer.fit` in a fit."""
+    """Descendants of a process (of this one) with titles that begin so: `ray::Trainer`, `ray::Trainer.fit` in a fit."""
     found = []
     for process in psutil.Process(of).children(recursive=True):
         try:

@@ -26,9 +26,8 @@ def test_methods_of_a_seed_share_initial_tasks_controls_and_test_data(experiment
     for arrays in seen.values():
         for mine, paml in zip(arrays, seen["paml"], strict=True):
             np.testing.assert_array_equal(mine, paml)
-    other = parts(tiny("seed=6", experiment=experiment))[0].simulate(
-        World(tiny("seed=6", experiment=experiment)).test()
-    )
+    another = tiny("seed=6", experiment=experiment)
+    other = parts(another)[0].simulate(World(another).test()).result()
     assert not np.array_equal(other.inputs, seen["paml"][3])
 
 

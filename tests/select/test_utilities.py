@@ -10,7 +10,7 @@ from scipy.stats import multivariate_normal
 from tiny import played, tiny
 
 from distpaml.errors import UserError
-from distpaml.local import LocalScorer
+from distpaml.local import BLOCK, LocalScorer
 from distpaml.select import utilities
 from distpaml.select.candidates import Candidates
 from distpaml.select.utilities import (
@@ -49,7 +49,52 @@ def test_surprisal_is_the_negative_log_of_the_mixture_density(tasks, latent, see
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.integers(1, 9), st.integers(1, 40), seeds)
+@given(st.integers(1, 30), st.integers(1, 4), seeds)
+def test_surprisal_is_the_plain_formula_to_twelve_digits(tasks, latent, seed):
+    """Near the tasks, where all terms count, and far from them, where one does; latents known to 1e-3 or not at all."""
+    rng = np.random.default_rng(seed)
+    known = mixture(tasks, latent, rng)
+    near = known.mean[rng.integers(tasks, size=40)] + np.sqrt(known.variance.mean(axis=0)) * rng.normal(
+        size=(40, latent)
+    )
+    h = np.vstack([near, rng.uniform(-12, 12, (40, latent)), known.mean])
+    exponent = ((h[:, None] - known.mean) ** 2 / (2 * known.variance) + 0.5 * np.log(2 * np.pi * known.variance)).sum(
+        -1
+    )
+    expected = np.log(tasks) - logsumexp(-exponent, axis=1)
+    np.testing.assert_allclose(surprisal(h, h, known), expected, rtol=1e-12, atol=1e-13)
+
+
+def test_surprisal_in_high_precision():
+    """Variances of 1e-8 and 1, distances from 1e-5 to 1e4: fifty digits say the same."""
+    from mpmath import mp, mpf
+
+    variance = np.array([[1e-8, 1e-4], [1.0, 1e-8], [1e-3, 1e-3]])
+    mean = np.array([[0.0, 0.0], [1.0, -1.0], [0.1, 0.1]])
+    known = Knowledge(mean, variance, mean[:0], mean[:0], None, 3)
+    h = np.array([[1e-5, 0.0], [0.5, -0.5], [1e4, -1e4], [0.1, 0.1], [0.02, 0.03], [1.0, -1.0 + 1e-5]])
+    with mp.workdps(50):
+        for row, score in zip(h, surprisal(h, h, known), strict=True):
+            density = sum(
+                mp.exp(-sum((mpf(x) - mpf(m)) ** 2 / (2 * mpf(v)) for x, m, v in zip(row, n, t, strict=True)))
+                / mp.sqrt(mp.fprod(2 * mp.pi * mpf(v) for v in t))
+                for n, t in zip(mean, variance, strict=True)
+            )
+            assert score == pytest.approx(float(-mp.log(density / 3)), rel=1e-14)
+
+
+def test_the_best_is_the_first_of_equals_in_whatever_block(known):
+    h = np.zeros((3 * BLOCK, 2))
+    h[[BLOCK - 1, BLOCK, 2 * BLOCK + 5]] = 9.0
+    candidates = Candidates(h, h, np.zeros_like(h), len(h))
+    best = LocalScorer(tiny()).best(candidates, known)
+    assert best.row == BLOCK - 1 and best.utility == surprisal(h[[BLOCK]], h[[BLOCK]], known)[0]
+    alone = LocalScorer(tiny()).best(candidates.take(slice(BLOCK, None)), known)
+    assert (alone.row, alone.utility) == (0, best.utility)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 300), st.integers(1, 40), seeds)
 def test_surprisal_does_not_depend_on_order_or_shards(tasks, candidates, seed):
     rng = np.random.default_rng(seed)
     known, h = mixture(tasks, 2, rng), rng.normal(0, 3, (candidates, 2))

@@ -1,0 +1,36 @@
+"""Worked examples of ask and tell. Each has a declaration and a way to try a task; `play` is all that is in between."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from distpaml import Experiment
+
+Columns = Mapping[str, Any]
+
+
+def play(
+    declaration: Mapping[str, Any], directory: str | Path, tasks: int, attempt: Callable[[Any], Columns]
+) -> Experiment:
+    """Go on until so many tasks are observed. A task that is out, perhaps since a crash, is tried before a new one."""
+    experiment = Experiment(declaration, directory)
+    while (status := experiment.status()).count("observed") < tasks:
+        out = [task for task in status.tasks if task.state == "out"]
+        task = out[0] if out else experiment.ask()[0]
+        told = experiment.tell(task.id, attempt(task.descriptor))
+        print(f"task {task.id}: {task.descriptor}, {told.transitions} transitions", flush=True)
+    return experiment
+
+
+def judge(experiment: Experiment, descriptor: Mapping[str, Any], columns: Columns) -> tuple[float, float]:
+    """How far a forecast for an untried task is off, and how far "nothing moves" is: root mean squares of all states,
+    each in units of its standard deviation."""
+    declaration = experiment.declaration
+    states, controls = (
+        np.stack([columns[n] for n in names], 1) for names in (declaration.states, declaration.controls)
+    )
+    forecast = experiment.predict(descriptor, controls[:-1], states[0])
+    scale = states.std(axis=0)
+    return tuple(float(np.sqrt(np.mean(((guess - states) / scale) ** 2))) for guess in (forecast.mean, states[:1]))  # type: ignore[return-value]

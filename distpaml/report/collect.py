@@ -1,0 +1,221 @@
+"""From directories to runs. What is damaged is named, with a sentence, and left out."""
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from distpaml.config.yaml_text import read
+from distpaml.errors import UserError
+from distpaml.records import read_records
+from distpaml.rounds import Record
+
+Tree = dict[str, Any]
+UNIMPORTANT = ("name", "method", "seed", "out", "runtime")
+"""Keys that do not make a variant of an experiment."""
+DEEPEST = 4
+"""How far below a given folder runs are looked for."""
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One readable run with at least one finished round."""
+
+    path: Path
+    config: Tree
+    """As written, not validated: a report needs no module of the user's."""
+    records: list[Record]
+    sweep: "Sweep | None" = None
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+    @property
+    def experiment(self) -> str:
+        return str(self.config["name"])
+
+    @property
+    def method(self) -> str:
+        return str(self.config["method"])
+
+    @property
+    def seed(self) -> int:
+        return int(self.config["seed"])
+
+    @property
+    def complete(self) -> bool:
+        rounds = 0 if self.method == "oracle" else self.config["rounds"]
+        return len(self.records) == rounds + 1
+
+    @property
+    def added(self) -> list[int]:
+        """Tasks that were added to the initial ones, by round."""
+        return [record.tasks - self.records[0].tasks for record in self.records]
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """The directory of a sweep: what was asked for and what happened."""
+
+    path: Path
+    asked: Tree
+    events: list[Tree]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A directory that a report leaves out, wholly or in part, and why."""
+
+    path: str
+    said: str
+
+
+@dataclass(frozen=True, eq=False)
+class Collection:
+    runs: list[Run] = field(default_factory=list)
+    sweeps: list[Sweep] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    waiting: list[Path] = field(default_factory=list)
+    """Runs without a finished round: they have just begun, or ended before."""
+    paths: list[Path] = field(default_factory=list)
+
+
+def collect(paths: Sequence[Path]) -> Collection:
+    """All runs in sweeps, run directories and folders of these; each run once, in a stable order."""
+    found = Collection(paths=[Path(path) for path in paths])
+    seen: set[Path] = set()
+    for path in found.paths:
+        if not path.is_dir():
+            found.problems.append(Problem(str(path), "There is no such directory."))
+            continue
+        for folder, sweep in _directories(path, found):
+            resolved = folder.resolve()
+            if resolved not in seen:
+                seen.add(resolved)
+                _add(folder, sweep, found)
+    return found
+
+
+def leaves(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Dotted keys with their values."""
+    for key, value in tree.items():
+        if isinstance(value, Mapping) and value:
+            yield from leaves(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
+def _directories(path: Path, found: Collection, depth: int = 0) -> Iterator[tuple[Path, Sweep | None]]:
+    """Directories of runs at or below `path`, with the sweep they belong to; a run is not looked into."""
+    if (path / "sweep.yaml").exists() or (path / "trials").is_dir():  # it has a lock, as a run has
+        sweep = _sweep(path, found)
+        trials = path / "trials"
+        for folder in _folders(trials, found) if trials.is_dir() else ():
+            yield folder, sweep
+    elif _is_run(path):
+        yield path, None
+    elif depth < DEEPEST:
+        for folder in _folders(path, found):
+            yield from _directories(folder, found, depth + 1)
+
+
+def _folders(path: Path, found: Collection) -> list[Path]:
+    try:
+        return sorted(Path(entry) for entry in os.scandir(path) if entry.is_dir() and not entry.name.startswith("."))
+    except OSError as error:
+        found.problems.append(Problem(str(path), f"It cannot be read: {error.strerror}."))
+        return []
+
+
+def _is_run(path: Path) -> bool:
+    return any((path / name).exists() for name in ("records.jsonl", "config.yaml", "lock"))
+
+
+def _add(folder: Path, sweep: Sweep | None, found: Collection) -> None:
+    try:
+        if not (folder / "records.jsonl").exists():
+            found.waiting.append(folder)
+            return
+        run = Run(folder, _config(folder / "config.yaml"), _records(folder), sweep)
+        if not run.records:
+            found.waiting.append(folder)
+            return
+        if not _last_line_is_whole(folder / "records.jsonl"):
+            found.problems.append(
+                Problem(str(folder), "Its last line is cut off: its finished rounds are used, the cut one is not.")
+            )
+        found.runs.append(run)
+    except Exception as error:  # whatever is wrong with one run must not cost the report of the others
+        found.problems.append(Problem(str(folder), f"It is left out. {_sentence(error)}"))
+
+
+def _config(path: Path) -> Tree:
+    config = read(path)
+    kinds = {"name": str, "method": str, "seed": int, "rounds": int, "initial": int, "domain": dict, "descriptor": dict}
+    for key, kind in kinds.items():
+        if not isinstance(config.get(key), kind) or isinstance(config[key], bool):
+            raise UserError(f"{path} is not the config of a run: {key} is {config.get(key)!r}.")
+    box = config["domain"].get("box")
+    intervals = list(box.values()) if isinstance(box, dict) else [None]
+    for interval in intervals:
+        if not (
+            isinstance(interval, list) and len(interval) == 2 and all(isinstance(x, int | float) for x in interval)
+        ):
+            raise UserError(f"{path} is not the config of a run: domain.box is {box!r}.")
+    return config
+
+
+def _records(folder: Path) -> list[Record]:
+    records = read_records(folder)
+    for number, record in enumerate(records):
+        if record.round != number:
+            raise UserError(
+                f"{folder / 'records.jsonl'} is damaged in line {number + 1}: it is of round {record.round}."
+            )
+    return records
+
+
+def _last_line_is_whole(path: Path) -> bool:
+    with open(path, "rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - 1))
+        return file.read(1) in (b"\n", b"")
+
+
+def _sweep(path: Path, found: Collection) -> Sweep:
+    asked: Tree = {}
+    if (path / "sweep.yaml").exists():
+        try:
+            asked = read(path / "sweep.yaml")
+        except UserError as error:
+            found.problems.append(Problem(str(path), str(error)))
+    sweep = Sweep(path, asked, _events(path / "events.jsonl", found))
+    found.sweeps.append(sweep)
+    return sweep
+
+
+def _events(path: Path, found: Collection) -> list[Tree]:
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else []
+    except OSError as error:
+        found.problems.append(Problem(str(path), f"It cannot be read: {error.strerror}."))
+        return []
+    events, bad = [], 0
+    for line in lines:
+        try:
+            event = json.loads(line)
+            events.append({key: event.get(key) for key in ("time", "event", "trial", "message")})
+        except (ValueError, AttributeError):
+            bad += 1
+    if bad:
+        found.problems.append(Problem(str(path), f"{bad} of its lines cannot be read."))
+    return events
+
+
+def _sentence(error: Exception) -> str:
+    return (
+        str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+    )

@@ -1,0 +1,124 @@
+"""Curves over seeds, and how methods differ on the same seeds.
+
+A curve is a measure against the tasks that were added. With a value e(s, k) for seed s after k added tasks:
+
+    mean(k) ± standard error        over the seeds that have got that far
+    area(s) = 1/K ∫_0^K e(s, k) dk  by trapezoids: the mean error over the horizon K
+    difference(s) = area(s, method) − area(s, baseline)     on the seeds that both have finished
+
+The interval of a mean difference is a bootstrap over seeds (bias-corrected and accelerated, nominally 95 %).
+"""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import bootstrap
+
+from distpaml.domains.base import Array
+from distpaml.report.collect import Run
+
+MEASURES = tuple(
+    f"{name}{measure}{over}" for over in ("", "_median") for measure in ("", "_paper") for name in ("rmse", "nll")
+)
+BASELINES = ("uni", "lhs")
+FEWEST = 3
+"""Seeds that an interval needs."""
+COVERAGE = {3: 0.72, 5: 0.84, 10: 0.90, 20: 0.93}
+"""How often a 95 % interval of so many normal differences holds their true mean: by simulation, 1500 times each."""
+
+
+@dataclass(frozen=True, eq=False)
+class Curves:
+    """All seeds of a group of runs: one method in one variant of an experiment."""
+
+    seeds: tuple[int, ...]
+    added: Array  # [K]
+    values: dict[str, Array]
+    """Of each measure [S, K]; NaN where a run has not got."""
+
+    @classmethod
+    def of(cls, runs: Sequence[Run]) -> "Curves":
+        added = sorted({count for run in runs for count in run.added})
+        column = {count: k for k, count in enumerate(added)}
+        values = {measure: np.full((len(runs), len(added)), np.nan) for measure in MEASURES}
+        for row, run in enumerate(runs):
+            for count, record in zip(run.added, run.records, strict=True):
+                for measure in MEASURES:
+                    values[measure][row, column[count]] = getattr(record, measure)
+        return cls(tuple(run.seed for run in runs), np.array(added, float), values)
+
+    def mean(self, measure: str) -> tuple[Array, Array, Array]:
+        """Mean, standard error (NaN for a single seed) and number of seeds [K] each."""
+        values = self.values[measure]
+        count = np.isfinite(values).sum(axis=0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # one seed has no standard error
+            return np.nanmean(values, axis=0), np.nanstd(values, axis=0, ddof=1) / np.sqrt(count), count
+
+    def finished(self) -> dict[int, int]:
+        """Rows of the seeds that have got to the end of the horizon, by seed."""
+        complete = np.flatnonzero(np.isfinite(next(iter(self.values.values()))).sum(axis=1) == len(self.added))
+        return {self.seeds[row]: int(row) for row in complete}
+
+
+def area(added: Array, values: Array) -> Array:
+    """The mean of curves [..., K] over the horizon [...]."""
+    if len(added) == 1:
+        return values[..., 0]
+    return np.trapezoid(values, added, axis=-1) / (added[-1] - added[0])
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A method minus a baseline, on common seeds; below zero is better."""
+
+    seeds: int
+    mean: float
+    low: float | None
+    high: float | None
+    wins: int
+    """Seeds on which the method is the better one."""
+    relative: float
+    """The mean difference as a part of the baseline's mean."""
+
+
+def paired(mine: Curves, theirs: Curves, measure: str, at: int | None = None) -> Difference | None:
+    """The difference of the areas over the common horizon, or of the errors in round `at` of it (-1: the last)."""
+    common = np.intersect1d(mine.added, theirs.added)
+    a, b = mine.finished(), theirs.finished()
+    seeds = sorted(a.keys() & b.keys())
+    if not seeds or len(common) <= (at or 0):
+        return None
+    values = []
+    for curves, rows in ((mine, a), (theirs, b)):
+        chosen = curves.values[measure][[rows[seed] for seed in seeds]][:, np.isin(curves.added, common)]
+        values.append(area(common, chosen) if at is None else chosen[:, at])
+    difference = values[0] - values[1]
+    low, high = interval(difference)
+    mean, base = float(difference.mean()), float(values[1].mean())
+    wins = int((difference < 0).sum())
+    return Difference(len(seeds), mean, low, high, wins, mean / abs(base) if base else float("nan"))
+
+
+def interval(values: Array) -> tuple[float | None, float | None]:
+    """A 95 % bootstrap interval of the mean; none for fewer than three values."""
+    if len(values) < FEWEST:
+        return None, None
+    if np.ptp(values) == 0.0:
+        return float(values[0]), float(values[0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # degenerate jackknife distributions: the fallback below
+        for method in ("BCa", "percentile"):
+            found = bootstrap((values,), np.mean, method=method, rng=np.random.default_rng(0), n_resamples=4999)
+            low, high = found.confidence_interval
+            if np.isfinite([low, high]).all():
+                return float(low), float(high)
+    return None, None
+
+
+def needed(added: Array, values: Array, level: float) -> float:
+    """Added tasks after which one curve [K] is first at or below `level`; infinite if it never is."""
+    below = np.flatnonzero(values <= level)
+    return float(added[below[0]]) if len(below) else float("inf")

@@ -1,0 +1,79 @@
+"""What a search tries next: a function of its seed, the sample's number and the results so far."""
+
+import pytest
+
+from distpaml.sweep.agenda import GridAgenda, Sample, SearchAgenda
+from distpaml.sweep.load import load_sweep
+from distpaml.sweep.plan import grid_trials
+
+COMMON = {"folder": "/nowhere", "wandb": "off"}
+
+
+def search(algorithm="random", samples=6):
+    (sweep,) = load_sweep("search_model", [f"search.algorithm={algorithm}", f"search.samples={samples}"])
+    return sweep
+
+
+def drawn(agenda, objective=None):
+    """The values of all samples by name; each is told its objective before the next is asked for."""
+    found = {}
+    while isinstance(suggested := agenda.suggest(str(len(found))), dict):
+        trial = agenda.running[str(len(found))]
+        found[suggested["trial"]] = dict(trial.values)
+        result = {"rmse": objective(trial.values)} if objective else None
+        agenda.on_trial_complete(str(len(found) - 1), result)
+    return found
+
+
+def test_a_grid_is_suggested_in_order_and_ends():
+    trials = grid_trials(load_sweep("quickstart"))
+    agenda = GridAgenda(trials, COMMON)
+    assert [agenda.suggest(str(i))["trial"] for i in range(10)] == [trial.name for trial in trials]
+    assert agenda.suggest("10") == GridAgenda.FINISHED
+
+
+@pytest.mark.parametrize("algorithm", ["random", "optuna"])
+def test_a_search_draws_as_many_samples_as_asked_within_its_space(algorithm):
+    found = drawn(SearchAgenda(search(algorithm), {}, COMMON), lambda values: values["model.inducing"])
+    assert list(found) == [f"sample{i:03d}" for i in range(6)]
+    assert len({tuple(values.items()) for values in found.values()}) == 6
+    assert all(50 <= values["model.inducing"] <= 400 for values in found.values())
+    again = drawn(SearchAgenda(search(algorithm), {}, COMMON), lambda values: values["model.inducing"])
+    assert again == found
+
+
+def test_an_interrupted_random_search_draws_what_it_would_have_drawn():
+    whole = drawn(SearchAgenda(search(), {}, COMMON))
+    known = {i: Sample(whole[f"sample{i:03d}"], 0.1, closed=True) for i in (0, 1, 3)}
+    rest = drawn(SearchAgenda(search(), known, COMMON))
+    assert rest == {name: values for name, values in whole.items() if int(name[-3:]) not in known}
+
+
+def test_an_unfinished_sample_goes_on_with_its_own_values():
+    own = {"model.inducing": 123, "model.decoder_samples": 8, "fit.warm_evaluations": 77}
+    own["selection.utility"] = "integrated_variance"
+    found = drawn(SearchAgenda(search("optuna"), {1: Sample(own, None, closed=False)}, COMMON))
+    assert found["sample001"] == own and len(found) == 6
+
+
+def test_optuna_learns_from_samples_of_before():
+    values = drawn(SearchAgenda(search("random", 40), {}, COMMON))
+    best = 60
+    known = {
+        i: Sample(value, abs(value["model.inducing"] - best) / 100, closed=True)
+        for i, value in enumerate(values.values())
+    }
+    agenda = SearchAgenda(search("optuna", 60), known, COMMON)
+    found = drawn(agenda, lambda value: abs(value["model.inducing"] - best) / 100)
+    distance = [abs(value["model.inducing"] - best) for value in found.values()]
+    unlearned = [abs(value["model.inducing"] - best) for value in values.values()]
+    assert len(found) == 20 and sorted(distance)[10] < 0.5 * sorted(unlearned)[20]
+
+
+def test_a_sample_that_failed_teaches_nothing():
+    agenda = SearchAgenda(search("optuna", 2), {}, COMMON)
+    agenda.suggest("a")
+    agenda.on_trial_complete("a", {"failed": "it diverged", "done": True})
+    agenda.suggest("b")
+    agenda.on_trial_complete("b", None, error=True)
+    assert [trial.state.name for trial in agenda.study.trials] == ["FAIL", "FAIL"]

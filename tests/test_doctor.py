@@ -1,0 +1,34 @@
+import pytest
+
+from distpaml import doctor
+from distpaml.errors import UserError
+
+
+def test_this_machine_is_fine(capsys):
+    assert doctor.main() == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in lines] == [f"ok       {name}" for name in doctor.CHECKS]
+    assert lines[0].startswith("ok       versions: Python 3.") and "drawn off screen by" in lines[1]
+
+
+def test_a_problem_says_what_to_do_and_fails(capsys, monkeypatch):
+    monkeypatch.setenv("MUJOCO_GL", "disable")
+    assert doctor.main() == 1
+    assert "problem  rendering: Images cannot be rendered here (disable failed): MUJOCO_GL" in capsys.readouterr().out
+
+
+def test_a_wrong_version_is_a_problem(monkeypatch):
+    monkeypatch.setattr(doctor, "version", lambda name: "4.0.0" if name == "mujoco" else "99.0")
+    with pytest.raises(UserError, match=r"mujoco is 4.0.0, but should be .*<4"):
+        doctor.versions()
+
+
+def test_a_check_is_one_function(capsys, monkeypatch):
+    monkeypatch.setattr(doctor, "CHECKS", {})
+
+    @doctor.check
+    def weather() -> str:
+        raise UserError("It rains; stay inside.")
+
+    assert doctor.main() == 1
+    assert capsys.readouterr().out == "problem  weather: It rains; stay inside.\n"

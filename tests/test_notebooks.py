@@ -1,0 +1,28 @@
+"""Every notebook runs from its first cell to its last, at smoke size, and shows something."""
+
+from pathlib import Path
+
+import jupytext
+import pytest
+from nbclient import NotebookClient
+
+NOTEBOOKS = sorted((Path(__file__).parent.parent / "notebooks").glob("*.py"))
+
+
+def test_the_four_notebooks_are_there_as_sources():
+    names = {path.stem for path in NOTEBOOKS}
+    assert names == {"getting_started", "reproduce_a_figure", "your_own_domain", "latent_space"}
+    assert not list(NOTEBOOKS[0].parent.glob("*.ipynb"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=[path.stem for path in NOTEBOOKS])
+def test_a_notebook_runs(path, tmp_path, monkeypatch):
+    monkeypatch.setenv("DISTPAML_SMOKE", "1")
+    notebook = jupytext.read(path)
+    NotebookClient(notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": tmp_path}}).execute()
+    outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
+    pictures = [output for output in outputs if "image/png" in output.get("data", {})]
+    assert len(pictures) >= 1
+    assert [output.text for output in outputs if output.get("name") == "stderr"] == []
+    assert (tmp_path / "runs").is_dir()
