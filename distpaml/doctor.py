@@ -1,4 +1,4 @@
-"""Is this machine fit for the job? `python -m distpaml.doctor` tries it and says what to do where it is not.
+"""Is this machine, or the cluster it belongs to, fit for the job? `python -m distpaml.doctor [--storage DIR|s3://…]`.
 
 A check is one function with `@check`: what it returns is said of a machine that is fine, and the `UserError` it raises
 is the problem, with what to do in its sentence.
@@ -6,7 +6,9 @@ is the problem, with what to do in its sentence.
 
 import platform
 import sys
-from collections.abc import Callable
+from argparse import ArgumentParser
+from collections.abc import Callable, Sequence
+from functools import partial
 from importlib.metadata import PackageNotFoundError, requires, version
 
 from packaging.requirements import Requirement
@@ -51,16 +53,52 @@ def rendering() -> str:
     return f"images are drawn off screen by {working_backend()}"
 
 
-def main() -> int:
+@check
+def gpus() -> str:
+    """Only experiments with runtime.gpus or fit.device=cuda need one."""
+    from distpaml.machines import seen_gpus
+
+    return seen_gpus()
+
+
+@check
+def wandb() -> str:
+    """Where runs will be shown."""
+    from distpaml.machines import wandb_mode
+
+    return wandb_mode()
+
+
+@check
+def ray() -> str:
+    """The cluster that sweeps would use; none is started."""
+    from distpaml.machines import cluster
+
+    return cluster()
+
+
+def main(arguments: Sequence[str] = ()) -> int:
+    parser = ArgumentParser(prog="python -m distpaml.doctor", description="What works here, and what to do if not.")
+    parser.add_argument("--storage", metavar="DIR", help="try a sweep's --out on all machines: a folder or s3://…")
+    where = parser.parse_args(arguments).storage
+    checks = dict(CHECKS)
+    if where:
+        from distpaml.machines import storage
+
+        checks["storage"] = partial(storage, where)
     problems = 0
-    for name, function in CHECKS.items():
+    for name, function in checks.items():
         try:
             print(f"ok       {name}: {function()}", flush=True)
         except UserError as problem:
             problems += 1
             print(f"problem  {name}: {problem}", flush=True)
+        except Exception as error:  # a machine so broken that the check itself is
+            problems += 1
+            said = " ".join(str(error).split())
+            print(f"problem  {name}: {type(error).__name__}, {said}; install distpaml anew.", flush=True)
     return 1 if problems else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -23,14 +23,15 @@ BOOTSTRAP = Path("~/ray_bootstrap_config.yaml")
 
 
 @contextmanager
-def connected(configs: Iterable[Experiment], verbose: bool = False) -> Iterator[None]:
+def connected(configs: Iterable[Experiment], verbose: bool = False) -> Iterator[bool]:
     """Connected to RAY_ADDRESS, to the cluster that `ray start` or `ray up` left here, or to one of its own.
 
-    Modules of the user's own that the configs name travel to the machines of a cluster.
+    What comes of it is whether the cluster was there before. Modules of the user's own that the configs name travel
+    to the machines of a cluster.
     """
     for name, value in QUIET.items():
         os.environ.setdefault(name, value)
-    address = get_ray_address_from_environment(None, None)  # type: ignore[arg-type]
+    address = running()
     quiet: dict[str, Any] = {} if verbose else {"log_to_driver": False, "logging_level": "error"}
     modules = own_modules(name for config in configs for name in plugin_names(config))
     terminate = signal.getsignal(signal.SIGTERM)
@@ -47,7 +48,7 @@ def connected(configs: Iterable[Experiment], verbose: bool = False) -> Iterator[
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, terminate)  # Ray has put its own there, which aborts
     try:
-        yield
+        yield bool(address)
     finally:
         ray.shutdown()
 
@@ -61,6 +62,11 @@ def ray_is_there(config: Experiment) -> Iterator[None]:
         with connected([config]):
             check_fits(config, nodes())
             yield
+
+
+def running() -> str | None:
+    """The address of the cluster that is there, if one is."""
+    return get_ray_address_from_environment(None, None)  # type: ignore[arg-type]
 
 
 def _stay_on_this_machine() -> None:

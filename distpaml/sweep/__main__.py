@@ -56,12 +56,14 @@ def _sweep(options: Namespace) -> Sweep:
         if file or options.out:
             raise UserError("--resume DIR goes on with the sweep in DIR; it takes overrides, but no file and no --out.")
         folder = Folder.of(options.resume)
+        folder.forget()
         folder.pull("sweep.yaml")
         if not (folder.local / "sweep.yaml").exists():
             raise UserError(f"{options.resume} is not the folder of a sweep: it has no sweep.yaml.")
         return Sweep(load_sweep(folder.local / "sweep.yaml", words), folder)
     parts = load_sweep(file or "quickstart", words)
     sweep = Sweep(parts, Folder.of(options.out or f"sweeps/{parts[0].name}-{datetime.now():%Y%m%d-%H%M%S}"))
+    sweep.folder.forget()
     sweep.folder.pull("sweep.yaml")
     kept = sweep.folder.local / "sweep.yaml"
     if kept.exists() and load_sweep(kept) != parts:

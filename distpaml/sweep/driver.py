@@ -5,7 +5,7 @@ import os
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,6 +58,7 @@ def opened(sweep: Sweep) -> Iterator[Journal]:
     with locked(sweep.folder.local, "Another sweep"):
         write_durably(sweep.folder.local / "sweep.yaml", to_yaml(sweep.parts).encode())
         sweep.folder.push("sweep.yaml")
+        sweep.folder.identify()
         yield Journal(sweep.folder.local / "events.jsonl")
 
 
@@ -71,27 +72,41 @@ def run_sweep(sweep: Sweep, journal: Journal, again: bool, verbose: bool, say: C
     from distpaml.sweep.trainable import PamlTrial
 
     configs = sweep.configs()
-    with connected(configs, verbose):
+    with connected(configs, verbose) as joined:
         for config in configs:
             if sentence := refusal(config, nodes()):
                 if not can_grow():
                     raise UserError(sentence)
                 say(f"warning: {sentence} Waiting for the cluster to grow.")
                 break
-        journal.add("sweep started")
-        try:
-            tune_trials(PamlTrial, sweep, agenda, journal, verbose, say)
-        except KeyboardInterrupt:
-            journal.add("sweep stopped")
-            raise
-        journal.add("sweep finished")
+        if can_grow() and sweep.parts[0].search is None:  # ask for all machines at once, not for one after the other
+            os.environ.setdefault("TUNE_MAX_PENDING_TRIALS_PG", "200")
+        with _spread(sweep) if joined else nullcontext():
+            journal.add("sweep started")
+            try:
+                tune_trials(PamlTrial, sweep, agenda, journal, verbose, say)
+            except KeyboardInterrupt:
+                journal.add("sweep stopped")
+                raise
+            journal.add("sweep finished")
+
+
+@contextmanager
+def _spread(sweep: Sweep) -> Iterator[None]:
+    """What trials need on machines that were not started from here: the folder and the accounts."""
+    from distpaml.sweep.environment import handed_out
+    from distpaml.sweep.shared import check_machines
+
+    with handed_out():
+        check_machines(Folder(sweep.folder.where, sweep.folder.identify()))
+        yield
 
 
 def _agenda(sweep: Sweep, journal: Journal, again: bool) -> Any:
     from distpaml.sweep.agenda import GridAgenda, SearchAgenda
 
     first = sweep.parts[0]
-    common = {"folder": sweep.folder.where, "wandb": first.wandb}
+    common = {"folder": sweep.folder.where, "id": sweep.folder.identify(), "wandb": first.wandb}
     if first.search is not None:
         ends = ("trial stopped",) if again else ("trial stopped", "trial failed")
         closed = {name: event for name, event in journal.last().items() if event["event"] in ends}
@@ -108,13 +123,18 @@ def tune_trials(
     """Every trial of the agenda, as many at once as there is room for."""
     from ray import tune
 
-    from distpaml.sweep.observer import Observer
+    from distpaml.sweep.observer import Observer, UntilRefused
 
     def resources(config: dict[str, Any]) -> tune.PlacementGroupFactory:
         experiment = Experiment.from_yaml(next(iter(config["runs"].values())))
         return tune.PlacementGroupFactory(bundles(experiment))
 
     first = sweep.parts[0]
+    if first.search is None:
+        os.environ.setdefault(
+            "TUNE_MAX_PENDING_TRIALS_PG", "200"
+        )  # so that a cluster grows by all that is left at once
+    observer = Observer(sweep.folder, journal, say)
     with tempfile.TemporaryDirectory(prefix="distpaml-tune-") as scratch, _quiet(verbose):
         tune.Tuner(
             tune.with_resources(trainable, resources),
@@ -128,12 +148,16 @@ def tune_trials(
             run_config=tune.RunConfig(
                 name="sweep",
                 storage_path=scratch,
-                callbacks=[Observer(sweep.folder, journal, say)],
+                callbacks=[observer],
+                stop=UntilRefused(observer),
                 failure_config=tune.FailureConfig(max_failures=first.retries),
                 checkpoint_config=tune.CheckpointConfig(checkpoint_at_end=False),
                 verbose=2 if verbose else 0,
             ),
         ).fit()
+    if observer.refused:
+        journal.add("sweep stopped", message=observer.refused)
+        raise UserError(observer.refused)
 
 
 def _scheduler(sweep: SweepConfig) -> Any:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from ray.tune import Callback
+from ray.tune import Callback, Stopper
 
 from distpaml.sweep.folder import Folder
 from distpaml.sweep.journal import Event, Journal
@@ -20,9 +20,14 @@ class Observer(Callback):
     def __init__(self, folder: Folder, journal: Journal, say: Callable[[str], None]) -> None:
         self.folder, self.journal, self.say = folder, journal, say
         self.begun = False
+        self.refused = ""
+        """Why the sweep cannot go on, if it cannot."""
 
     def on_trial_result(self, iteration: int, trials: list[Any], trial: Any, result: dict[str, Any], **_: Any) -> None:
         name = trial.config["trial"]
+        if "refused" in result:
+            self.refused = result["refused"]
+            return
         if "failed" in result:
             self._note("trial failed", name, result["failed"])
             return
@@ -37,7 +42,7 @@ class Observer(Callback):
 
     def on_trial_complete(self, iteration: int, trials: list[Any], trial: Any, **_: Any) -> None:
         last = trial.last_result or {}
-        if "failed" not in last:
+        if "failed" not in last and not self.refused:
             stopped = last.get("round", 0) < last.get("rounds", 0)
             self._note("trial stopped" if stopped else "trial finished", trial.config["trial"])
 
@@ -56,6 +61,19 @@ class Observer(Callback):
         self.folder.push("events.jsonl")
         if message:
             self.say(f"{name}: {event.removeprefix('trial ')}. {message}")
+
+
+class UntilRefused(Stopper):
+    """Stops all trials when one finds that the sweep cannot go on."""
+
+    def __init__(self, observer: Observer) -> None:
+        self.observer = observer
+
+    def __call__(self, trial_id: str, result: dict[str, Any]) -> bool:
+        return False
+
+    def stop_all(self) -> bool:
+        return bool(self.observer.refused)
 
 
 def _why(trial: Any) -> str:

@@ -4,6 +4,7 @@ All that matters is in the runs' directories. A trial that is begun again, after
 a later sweep, goes on from there, so Tune keeps no checkpoints and nothing is unpickled from disk.
 """
 
+import json
 import time
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack, closing
@@ -18,12 +19,14 @@ from distpaml.config import Experiment
 from distpaml.files import BusyError
 from distpaml.play import play
 from distpaml.rounds import Record
+from distpaml.sweep.environment import take_over
 from distpaml.sweep.folder import Folder
 from distpaml.sweep.schema import MEASURES
+from distpaml.sweep.shared import trouble
 from distpaml.tracking import Tracker
 
-PATIENCE = 60.0
-"""Seconds to wait for a lost process to let go of its run."""
+PATIENCE = 150.0
+"""Seconds to wait for a lost process to let go of its run; a file server may hold a lost machine's locks for 90."""
 
 
 class RunInSweep:
@@ -41,15 +44,27 @@ class RunInSweep:
         """All rounds, those of before first; each is stored when it comes."""
         stored = f"trials/{self.name}"
         self.folder.pull(stored)
+        self.folder.pull(f"wandb/{self.name}.json")
         tracked = self.config, self.path, self.folder.local, self.name, self.config.name, self.wandb
-        with Tracker(*tracked, self.said.append) as tracker, closing(self._played()) as played:
-            for record in played:
-                self.folder.push(
-                    f"{stored}/round-{record.round:02d}", f"{stored}/config.yaml", f"{stored}/records.jsonl"
-                )
-                self.folder.drop(f"{stored}/round-{record.round - 1:02d}/model.safetensors")
-                tracker.add(record)
-                yield record
+        try:
+            with Tracker(*tracked, self.said.append) as tracker, closing(self._played()) as played:
+                for record in played:
+                    self.folder.push(
+                        f"{stored}/config.yaml", f"{stored}/round-{record.round:02d}", f"{stored}/records.jsonl"
+                    )
+                    self.folder.drop(f"{stored}/round-{record.round - 1:02d}/model.safetensors")
+                    tracker.add(record)
+                    self.folder.push(f"wandb/{self.name}.json")
+                    yield record
+        finally:
+            self.folder.push(*self._shown())
+
+    def _shown(self) -> list[str]:
+        """What the trackers wrote of this run, online and offline."""
+        state = self.folder.local / "wandb" / f"{self.name}.json"
+        own = json.loads(state.read_text())["id"] if state.exists() else "none"
+        runs = (self.folder.local / "wandb").glob(f"*run-*-{own}")
+        return [f"tensorboard/{self.name}", f"wandb/{self.name}.json", *(f"wandb/{path.name}" for path in runs)]
 
     def _played(self) -> Generator[Record, None, None]:
         begin = time.monotonic()
@@ -67,10 +82,14 @@ class PamlTrial(tune.Trainable):
     """Runs in step with each other; what is reported is their mean."""
 
     def setup(self, config: dict[str, Any]) -> None:
-        folder = Folder(config["folder"])
+        take_over()
+        folder = Folder(config["folder"], config["id"])
         self.stack = ExitStack()
         self.runs, self.records = list[RunInSweep](), list[Iterator[Record]]()
         self.rounds = 0
+        self.trouble = trouble(folder)
+        if self.trouble:
+            return
         for name, text in config["runs"].items():
             experiment = Experiment.from_yaml(text)
             run = RunInSweep(name, experiment, folder, config["wandb"])
@@ -79,6 +98,8 @@ class PamlTrial(tune.Trainable):
             self.rounds = 0 if experiment.method == "oracle" else experiment.rounds
 
     def step(self) -> dict[str, Any]:
+        if self.trouble:
+            return {"done": True, "refused": self.trouble}
         begin = time.monotonic()
         try:
             records = [next(run) for run in self.records]

@@ -1,0 +1,113 @@
+"""Everything in cluster/ is what Ray, Kubernetes and bash take, and names only what exists."""
+
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+from jsonschema import ValidationError
+from ray.autoscaler._private.util import prepare_config, validate_config
+
+from distpaml.sweep.load import load_sweep
+
+PROJECT = Path(__file__).parents[2]
+CLUSTER = PROJECT / "cluster"
+LAUNCHED = ["cluster.yaml", "gcp.yaml", "on-premise.yaml"]
+SCRIPTS = sorted(path.name for path in CLUSTER.iterdir() if path.suffix in (".sh", ".sbatch"))
+TEXTS = {path.name: path.read_text() for path in CLUSTER.iterdir() if path.is_file()}
+MANIFESTS = {manifest["kind"]: manifest for manifest in yaml.safe_load_all(TEXTS["kuberay.yaml"])}
+VERSION = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["version"]
+IMAGE = f"distpaml:{VERSION}"
+
+
+def read(name):
+    return yaml.safe_load(TEXTS[name])
+
+
+@pytest.mark.parametrize("name", LAUNCHED)
+def test_ray_takes_it(name):
+    validate_config(prepare_config(read(name)))
+
+
+def test_ray_would_refuse_a_wrong_key():
+    with pytest.raises(ValidationError):
+        validate_config(prepare_config(read("cluster.yaml") | {"max_wokers": 3}))
+
+
+@pytest.mark.parametrize("name", LAUNCHED)
+def test_it_installs_the_pinned_package_from_files_that_exist(name):
+    config = read(name)
+    assert config["file_mounts"]["~/distpaml"] == "." and config["setup_commands"] == [
+        "bash ~/distpaml/cluster/setup.sh"
+    ]
+    assert config["file_mounts"]["~/.ray/auth_token"] == "~/.ray/auth_token"
+    commands = " ".join(str(value) for value in config.values())
+    for path in re.findall(r"~/distpaml/([\w./-]+)", commands):
+        assert path.startswith(".venv/bin/") or (PROJECT / path).exists(), path
+
+
+@pytest.mark.parametrize("name", ["cluster.yaml", "gcp.yaml"])
+def test_workers_start_from_none_and_fall_back_from_spot_to_on_demand(name):
+    types = read(name)["available_node_types"]
+    workers = {key: value for key, value in types.items() if key not in ("head", "trainer")}
+    assert types["head"]["resources"] == {"CPU": 0} and types["trainer"]["resources"]["GPU"] == 1
+    assert all(kind["min_workers"] == 0 and kind["resources"] == {"CPU": 8} for kind in workers.values())
+    ranked = sorted(workers, key=lambda key: -workers[key]["priority"])
+    spot = [bool({"InstanceMarketOptions", "scheduling"} & workers[key]["node_config"].keys()) for key in ranked]
+    assert spot == [True, True, False] and len({kind["priority"] for kind in workers.values()}) == 3
+
+
+@pytest.mark.parametrize("name", LAUNCHED)
+def test_no_port_is_opened_and_the_token_is_asked_for(name):
+    config = read(name)
+    assert not {"security_group", "firewalls"} & config["provider"].keys()
+    assert any("--dashboard-host=127.0.0.1" in command for command in config["head_start_ray_commands"])
+    assert "RAY_AUTH_MODE=token" in TEXTS["env.sh"] and "0.0.0.0" not in TEXTS[name]
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_bash_takes_it(name):
+    done = subprocess.run(["bash", "-n", CLUSTER / name], capture_output=True, text=True)
+    assert done.returncode == 0 and not done.stderr
+    if name != "env.sh":
+        assert "set -euo pipefail" in TEXTS[name]
+
+
+@pytest.mark.parametrize("name", sorted(TEXTS))
+def test_no_secret_is_written(name):
+    assert not re.search(r"(API_KEY|SECRET_ACCESS_KEY|AUTH_TOKEN)\s*[:=]\s*['\"]?\w", TEXTS[name])
+
+
+@pytest.mark.parametrize("name", sorted(TEXTS))
+def test_files_that_it_names_exist(name):
+    for path in re.findall(r"(?<![\w/~.-])((?:cluster|distpaml|tests|tune_configs)/[\w./-]+\.\w+)", TEXTS[name]):
+        assert (PROJECT / path).exists(), path
+
+
+def test_both_manifests_are_of_one_cluster_of_the_image_that_is_built():
+    cluster, job = MANIFESTS["RayCluster"]["spec"], MANIFESTS["RayJob"]["spec"]
+    assert {manifest["apiVersion"] for manifest in MANIFESTS.values()} == {"ray.io/v1"}
+    assert cluster == job["rayClusterSpec"]
+    assert f"ray=={cluster['rayVersion']}" in (PROJECT / "constraints.txt").read_text().splitlines()
+    groups = [cluster["headGroupSpec"], *cluster["workerGroupSpecs"]]
+    containers = [container for group in groups for container in group["template"]["spec"]["containers"]]
+    assert {container["image"] for container in containers} == {IMAGE}
+    assert f"docker build -t {IMAGE} -f cluster/Dockerfile ." in TEXTS["Dockerfile"]
+    assert all(group["minReplicas"] == group["replicas"] == 0 for group in cluster["workerGroupSpecs"])
+    assert cluster["authOptions"] == {"mode": "token"} and cluster["headGroupSpec"]["serviceType"] == "ClusterIP"
+
+
+def test_the_job_runs_a_sweep_that_exists():
+    python, dash, module, name, *_ = MANIFESTS["RayJob"]["spec"]["entrypoint"].split()
+    assert (python, dash, module) == ("python", "-m", "distpaml.sweep") and load_sweep(name)
+
+
+def test_the_image_has_all_that_the_package_is_built_of():
+    copied = re.findall(r"^COPY (.*) \S+$", TEXTS["Dockerfile"], re.MULTILINE)
+    allowed = {line[1:] for line in (PROJECT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
+    for path in " ".join(copied).split():
+        assert (PROJECT / path).exists() and path.partition("/")[0] in allowed, path
+    exported = set(re.findall(r"(\w+)=\S+", re.sub(r"#.*|\$\{.*?\}", "x", TEXTS["env.sh"])))
+    assert exported == set(re.findall(r"(\w+)=", re.search(r"^ENV (.*)$", TEXTS["Dockerfile"], re.MULTILINE)[1]))
