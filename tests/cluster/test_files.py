@@ -11,6 +11,7 @@ from jsonschema import ValidationError
 from ray.autoscaler._private.util import prepare_config, validate_config
 
 from distpaml.sweep.load import load_sweep
+from distpaml.sweep.plan import grid_trials
 
 PROJECT = Path(__file__).parents[2]
 CLUSTER = PROJECT / "cluster"
@@ -102,6 +103,12 @@ def test_both_manifests_are_of_one_cluster_of_the_image_that_is_built():
 def test_the_job_runs_a_sweep_that_exists():
     python, dash, module, name, *_ = MANIFESTS["RayJob"]["spec"]["entrypoint"].split()
     assert (python, dash, module) == ("python", "-m", "distpaml.sweep") and load_sweep(name)
+
+
+def test_the_estimate_counts_the_trials_that_there_are():
+    rows = re.findall(r"^\| ([\w, -]+) \| (\d+) \| (\d+) \| ([\d.]+) \|$", TEXTS["README.md"], re.MULTILINE)
+    assert len(grid_trials(load_sweep("paper"))) == sum(int(trials) for _, trials, _, _ in rows)
+    assert all(float(hours) == round(int(trials) * int(each) / 3600, 1) for _, trials, each, hours in rows)
 
 
 def test_the_image_has_all_that_the_package_is_built_of():

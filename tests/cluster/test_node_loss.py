@@ -29,9 +29,10 @@ SEEDS = (0, 1, 2)
 
 
 @pytest.fixture
-def cluster(monkeypatch):
+def cluster(monkeypatch, tmp_path):
     """A head without room for trials, to which nodes can be added."""
-    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+    for name, value in {"RAY_AUTH_MODE": "disabled", "RAY_TMPDIR": "/tmp", "TMPDIR": str(tmp_path)}.items():
+        monkeypatch.setenv(name, value)
     cluster = Cluster(
         initialize_head=True,
         head_node_args={"num_cpus": 0, "include_dashboard": False, "_system_config": QUICK_TO_NOTICE},
