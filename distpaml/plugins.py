@@ -31,9 +31,11 @@ def load_object(reference: str, key: str) -> Any:
 
 
 def own_modules(references: Iterable[str]) -> list[ModuleType]:
-    """The modules of the user's own that `module:Name` references name, save installed ones; imported already."""
-    names = {reference.partition(":")[0].partition(".")[0] for reference in references if ":" in reference}
-    modules = [sys.modules[name] for name in sorted(names) if name in sys.modules]
+    """The modules of the user's own that `module:Name` references name, save installed ones."""
+    named = {reference for reference in references if ":" in reference}
+    for reference in named:
+        load_object(reference, "module:Name")
+    modules = [sys.modules[name] for name in sorted({name.partition(":")[0].partition(".")[0] for name in named})]
     return [module for module in modules if "site-packages" not in (module.__file__ or "site-packages")]
 
 

@@ -107,7 +107,14 @@ class RuntimeConfig(Section):
     workers: Positive = 1
     """Actors that simulate, score candidates and judge test tasks, if `kind` is ray."""
     gpus: Annotated[float, Field(ge=0)] = 0.0
-    """GPUs of the trainer, of which it may have a fraction."""
+    """GPUs of the trainer: a fraction of one, or whole ones."""
+
+    @field_validator("gpus")
+    @classmethod
+    def _whole_or_a_fraction(cls, gpus: float) -> float:
+        if gpus > 1 and gpus != int(gpus):
+            raise ValueError("should be a fraction of one GPU or a whole number of them")
+        return gpus
 
 
 class Experiment(Section):

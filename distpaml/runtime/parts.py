@@ -80,9 +80,11 @@ def ray_parts(config: Experiment) -> Iterator[Parts]:
     """The three parts with actors of their own, which end with the context."""
     with ray_is_there(config):
         plain, threads = actor_options(config), config.runtime.threads
+        trainer = _start(
+            Trainer, actor_options(config, config.runtime.gpus), config
+        )  # before others take its place by a GPU
         workers = [_start(Worker, plain, config) for _ in range(config.runtime.workers)]
         hosts = [_start(ShardHost, plain, threads) for _ in range(shard_hosts(config))]
-        trainer = _start(Trainer, actor_options(config, config.runtime.gpus), config)
         try:
             yield RaySimulator(workers), RayTrainer(trainer, workers, hosts), RayScorer(workers)
         finally:

@@ -13,6 +13,7 @@ from ray._private import ray_constants
 from ray._private.services import get_ray_address_from_environment
 
 from distpaml.config import Experiment
+from distpaml.config.yaml_text import read
 from distpaml.errors import UserError
 from distpaml.plugins import own_modules
 from distpaml.runtime.resources import check_fits
@@ -60,7 +61,8 @@ def ray_is_there(config: Experiment) -> Iterator[None]:
         yield
     else:
         with connected([config]):
-            check_fits(config, nodes())
+            if not can_grow():
+                check_fits(config, nodes())
             yield
 
 
@@ -77,7 +79,7 @@ def _stay_on_this_machine() -> None:
 
 def plugin_names(config: Experiment) -> list[str]:
     """The keys of a config that may name a class or function of the user's own."""
-    return [config.domain.name, config.descriptor.kind, config.selection.utility]
+    return [config.domain.name, config.descriptor.kind, config.selection.utility, config.model.network]
 
 
 def nodes() -> list[Mapping[str, float]]:
@@ -86,5 +88,8 @@ def nodes() -> list[Mapping[str, float]]:
 
 
 def can_grow() -> bool:
-    """Whether an autoscaler may add machines."""
-    return BOOTSTRAP.expanduser().exists() or "RAY_CLUSTER_NAME" in os.environ
+    """Whether an autoscaler may add machines; those of one's own (`provider: local`) are what they are."""
+    if "RAY_CLUSTER_NAME" in os.environ:
+        return True
+    file = BOOTSTRAP.expanduser()
+    return file.exists() and read(file).get("provider", {}).get("type") != "local"

@@ -10,6 +10,7 @@ from typing import Any
 
 import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.trial import TrialState
 from ray.tune.search import Searcher
 
 from distpaml import seeds
@@ -24,6 +25,8 @@ class Sample:
     values: Mapping[str, Any]
     objective: float | None
     """None if it has none yet, or failed."""
+    stopped: int | None
+    """The round at which it was stopped early, if it was: its objective is that of an early round."""
     closed: bool
     """Whether nothing is left to do for it: it is finished, was stopped early, or failed."""
 
@@ -84,11 +87,7 @@ class SearchAgenda(Agenda):
         self.asked: dict[str, optuna.Trial] = {}
         for sample in known.values():
             if sample.objective is not None:
-                self.study.add_trial(
-                    optuna.trial.create_trial(
-                        params=dict(sample.values), distributions=self.space, value=sample.objective
-                    )
-                )
+                self.study.add_trial(self._past(sample, sample.objective))
         super().__init__(self.search.objective, common)
 
     def trials(self) -> Iterator[Trial]:
@@ -106,10 +105,25 @@ class SearchAgenda(Agenda):
 
     def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
         trial = self.running.pop(trial_id, None)
-        if trial is not None:
-            value = (result or {}).get(self.search.objective)
-            state = optuna.trial.TrialState.FAIL if error or value is None else None
-            self.study.tell(self.asked[trial.name], value, state=state)
+        if trial is None:
+            return
+        asked, last = self.asked[trial.name], result or {}
+        value = last.get(self.search.objective)
+        if error or value is None:
+            self.study.tell(asked, state=TrialState.FAIL)
+        elif last["round"] < last["rounds"]:
+            asked.report(value, last["round"])
+            self.study.tell(asked, state=TrialState.PRUNED)
+        else:
+            self.study.tell(asked, value)
+
+    def _past(self, sample: Sample, value: float) -> optuna.trial.FrozenTrial:
+        """A sample of before, as the study would know it."""
+        known: dict[str, Any] = {"params": dict(sample.values), "distributions": self.space}
+        if sample.stopped is None:
+            return optuna.trial.create_trial(**known, value=value)
+        early = {sample.stopped: value}
+        return optuna.trial.create_trial(**known, state=TrialState.PRUNED, intermediate_values=early)
 
 
 def _sampler(search: SearchConfig, number: int) -> optuna.samplers.BaseSampler:

@@ -16,7 +16,7 @@ from distpaml.runtime.resources import bundles, refusal
 from distpaml.sweep.folder import Folder
 from distpaml.sweep.journal import Journal
 from distpaml.sweep.load import to_yaml
-from distpaml.sweep.plan import Trial, check_search, grid_trials, sample_trial
+from distpaml.sweep.plan import Trial, grid_trials, search_corners
 from distpaml.sweep.schema import SweepConfig
 from distpaml.sweep.status import check_folder, samples_of, trial_states
 
@@ -26,6 +26,7 @@ SETTINGS = {
     "TUNE_WARN_EXCESSIVE_EXPERIMENT_CHECKPOINT_SYNC_THRESHOLD_S": "0",
     "TUNE_GLOBAL_CHECKPOINT_S": "3600",
     "TUNE_PRINT_ALL_TRIAL_ERRORS": "0",
+    "TUNE_DISABLE_STRICT_METRIC_CHECKING": "1",  # a trial that failed has no measures
     "RAY_AIR_NEW_OUTPUT": "0",
 }
 
@@ -38,13 +39,8 @@ class Sweep:
     folder: Folder
 
     def trials(self) -> list[Trial]:
-        """Of a grid all trials; of a search those that its first sample would make."""
-        search = self.parts[0].search
-        if search is None:
-            return grid_trials(self.parts)
-        check_search(self.parts[0])
-        values = {key: space.choices[0] if space.choices else space.low for key, space in search.space.items()}
-        return [sample_trial(self.parts[0], 0, values)]
+        """Of a grid all trials; of a search samples at every end of its space and with every choice."""
+        return search_corners(self.parts[0]) if self.parts[0].search else grid_trials(self.parts)
 
     def configs(self) -> list[Experiment]:
         return [config for trial in self.trials() for config in trial.runs.values()]
@@ -52,20 +48,19 @@ class Sweep:
 
 @contextmanager
 def opened(sweep: Sweep) -> Iterator[Journal]:
-    """The sweep's folder with this sweep in it, and no other driver."""
+    """The sweep's folder, with no other driver in it."""
     sweep.folder.pull()
     check_folder(sweep.folder.local)
     with locked(sweep.folder.local, "Another sweep"):
-        write_durably(sweep.folder.local / "sweep.yaml", to_yaml(sweep.parts).encode())
-        sweep.folder.push("sweep.yaml")
-        sweep.folder.identify()
         yield Journal(sweep.folder.local / "events.jsonl")
 
 
 def run_sweep(sweep: Sweep, journal: Journal, again: bool, verbose: bool, say: Callable[[str], None]) -> None:
     """Everything that is left of the sweep; returns when nothing is. Failed trials are repeated if `again`."""
     os.environ.update({name: value for name, value in SETTINGS.items() if name not in os.environ})
-    agenda = _agenda(sweep, journal, again)
+    agenda = _agenda(sweep, journal, again)  # refuses what is not the sweep that the folder holds
+    write_durably(sweep.folder.local / "sweep.yaml", to_yaml(sweep.parts).encode())
+    sweep.folder.push("sweep.yaml")
     if agenda is None:
         return
     from distpaml.runtime.start import can_grow, connected, nodes  # Ray takes a second to import
@@ -130,10 +125,6 @@ def tune_trials(
         return tune.PlacementGroupFactory(bundles(experiment))
 
     first = sweep.parts[0]
-    if first.search is None:
-        os.environ.setdefault(
-            "TUNE_MAX_PENDING_TRIALS_PG", "200"
-        )  # so that a cluster grows by all that is left at once
     observer = Observer(sweep.folder, journal, say)
     with tempfile.TemporaryDirectory(prefix="distpaml-tune-") as scratch, _quiet(verbose):
         tune.Tuner(

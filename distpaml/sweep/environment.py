@@ -13,18 +13,9 @@ import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 NAME = "distpaml-environment"
-VARIABLES = (
-    "WANDB_API_KEY",
-    "WANDB_BASE_URL",
-    "WANDB_ENTITY",
-    "WANDB_MODE",
-    "WANDB_PROJECT",
-    "AWS_ACCESS_KEY_ID",
-    "AWS_SECRET_ACCESS_KEY",
-    "AWS_SESSION_TOKEN",
-    "AWS_DEFAULT_REGION",
-    "AWS_REGION",
-)
+PREFIXES = ("WANDB_", "AWS_")
+OWN = ("WANDB_DIR", "WANDB_SERVICE")
+"""What every process has for itself."""
 
 
 class Environment:
@@ -43,11 +34,11 @@ class Environment:
 @contextmanager
 def handed_out() -> Iterator[None]:
     """While it lasts, every process of this driver can `take_over` its variables."""
-    own = {name: os.environ[name] for name in VARIABLES if name in os.environ}
+    given = {name: value for name, value in os.environ.items() if name.startswith(PREFIXES) and name not in OWN}
     here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
     options: dict[str, Any] = {"name": NAME, "num_cpus": 0, "scheduling_strategy": here}
     actor: Any = ray.remote(**options)(Environment).remote()
-    ray.get(actor.put.remote(own))
+    ray.get(actor.put.remote(given))
     try:
         yield
     finally:

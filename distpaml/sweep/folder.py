@@ -92,6 +92,17 @@ class Folder:
                 if (self.local / name).exists():
                     self._copy(fs.LocalFileSystem(), str(self.local / name), storage, _joined(root, name))
 
+    def push_longer(self, *names: str) -> None:
+        """Store `names`, unless the last of them, a file that only grows, is longer in storage: another process has
+        gone on from there."""
+        if self.remote:
+            storage, root = self._storage()
+            with _said(f"{self.where} cannot be read"):
+                stored = storage.get_file_info(_joined(root, names[-1])).size or 0
+            if stored > (self.local / names[-1]).stat().st_size:
+                raise UserError(f"Another process has gone on with {names[-1]}.")
+            self.push(*names)
+
     def drop(self, name: str) -> None:
         """Remove a stored file that this machine has removed."""
         if self.remote and self._has(name):

@@ -16,8 +16,8 @@ from distpaml.sweep.schema import SweepConfig
 def shipped_sweeps() -> dict[str, Path]:
     """The files of `tune_configs/`, which lies in an installed package or beside it in a clone: name → file."""
     package = Path(distpaml.__file__).parent
-    folder = next(path for path in (package / "tune_configs", package.parent / "tune_configs") if path.is_dir())
-    return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
+    folders = package / "tune_configs", package.parent / "tune_configs"
+    return {path.stem: path for folder in folders for path in sorted(folder.glob("*.yaml"))}
 
 
 def load_sweep(source: str | Path, overrides: Sequence[str] = ()) -> list[SweepConfig]:

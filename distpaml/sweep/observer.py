@@ -33,6 +33,8 @@ class Observer(Callback):
             return
         for sentence in result.get("said", ()):
             self.say(f"{name}: {sentence}")
+        if result.get("replayed"):
+            return
         if not self.begun:
             self.say(HEADER)
             self.begun = True

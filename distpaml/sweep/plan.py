@@ -40,18 +40,20 @@ def sample_trial(sweep: SweepConfig, number: int, values: Mapping[str, Any]) -> 
     runs = {
         f"{name}-seed{seed}": _config(sweep, sweep.experiments[0], _method(sweep), seed, values) for seed in sweep.seeds
     }
+    if any(config.runtime.kind == "ray" for config in runs.values()):
+        raise UserError("A search runs all seeds of a sample in one process: runtime.kind should be local, not ray.")
     return Trial(name, runs, dict(values))
 
 
-def check_search(sweep: SweepConfig) -> None:
-    """Every end of the space makes a config that can be run."""
+def search_corners(sweep: SweepConfig) -> list[Trial]:
+    """Samples that together have both ends of every interval and every choice: if these can be run, all can."""
     assert sweep.search is not None
-    for end in (0, -1):
-        values = {
-            key: space.choices[end] if space.choices is not None else (space.low, space.high)[end]
-            for key, space in sweep.search.space.items()
-        }
-        sample_trial(sweep, 0, values)
+    ends = {key: space.choices or (space.low, space.high) for key, space in sweep.search.space.items()}
+    corners = range(max(len(values) for values in ends.values()))
+    return [
+        sample_trial(sweep, corner, {key: values[corner % len(values)] for key, values in ends.items()})
+        for corner in corners
+    ]
 
 
 def _combinations(sweep: SweepConfig) -> Iterator[tuple[str, Experiment]]:

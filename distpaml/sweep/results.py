@@ -15,7 +15,7 @@ from distpaml.sweep.schema import MEASURES
 
 
 def results_table(folder: Path) -> Table:
-    """One row per group of runs that differ in their seed alone, in the last round that all of them have."""
+    """One row per group of runs that differ in their seed alone; those that stopped before the others are left out."""
     groups: dict[str, list[list[Record]]] = defaultdict(list)
     for path in sorted((folder / "trials").glob("*/records.jsonl")):
         try:
@@ -26,9 +26,11 @@ def results_table(folder: Path) -> Table:
             groups[path.parent.name.removesuffix(f"-seed{config.seed}")].append(records)
     table = Table("runs", "seeds", "round", "tasks", *MEASURES)
     for name, runs in groups.items():
-        last = min(len(run) for run in runs) - 1
-        cells = (_cell([getattr(run[last], measure) for run in runs]) for measure in MEASURES)
-        table.add_row(name, str(len(runs)), str(last), str(runs[0][last].tasks), *cells)
+        last = max(len(run) for run in runs) - 1
+        complete = [run for run in runs if len(run) > last]
+        cells = (_cell([getattr(run[last], measure) for run in complete]) for measure in MEASURES)
+        seeds = str(len(runs)) if len(complete) == len(runs) else f"{len(complete)} of {len(runs)}"
+        table.add_row(name, seeds, str(last), str(complete[0][last].tasks), *cells)
     return table
 
 

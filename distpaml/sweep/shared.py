@@ -12,24 +12,26 @@ from distpaml.errors import UserError
 from distpaml.sweep.environment import take_over
 from distpaml.sweep.folder import Folder
 
-PATIENCE = 15.0
+PATIENCE = 30.0
 """Seconds until a new file must be seen on all machines."""
 
 
 def trouble(folder: Folder, patience: float = PATIENCE) -> str | None:
     """One sentence on why this machine must not take part; None if it may."""
-    end = time.monotonic() + patience
-    try:
-        while not _seen(folder):
-            if time.monotonic() > end:
-                return (
-                    f"{socket.gethostname()} does not see the sweep's folder at {folder.where}; "
-                    "choose one with --out that all machines share, or object storage such as s3://…."
-                )
-            time.sleep(0.5)
-    except UserError as error:
-        return f"On {socket.gethostname()}, {error}"
-    return None
+    end, sentence = time.monotonic() + patience, ""
+    while True:
+        try:
+            if _seen(folder):
+                return None
+            sentence = (
+                f"{socket.gethostname()} does not see the sweep's folder at {folder.where}; "
+                "choose one with --out that all machines share, or object storage such as s3://…."
+            )
+        except UserError as error:
+            sentence = f"On {socket.gethostname()}, {error}"
+        if time.monotonic() > end:
+            return sentence
+        time.sleep(0.5)
 
 
 def check_machines(folder: Folder) -> None:

@@ -46,10 +46,11 @@ def samples_of(folder: Path, sweep: SweepConfig, closed: Mapping[str, Any]) -> d
         tree = Experiment.from_yaml(file).model_dump()
         values = {key: _at(tree, key) for key in sweep.search.space}
         trial = sample_trial(sweep, number, values)
-        objective = _objective([records_of(folder, *run) for run in trial.runs.items()], sweep.search.objective)
-        finished = is_finished(folder, trial)
+        runs = [records_of(folder, *run) for run in trial.runs.items()]
+        objective, finished = _objective(runs, sweep.search.objective), is_finished(folder, trial)
         ended = finished or name in closed
-        found[number] = Sample(values, objective if ended else None, ended)
+        stopped = None if finished else min(len(run) for run in runs) - 1
+        found[number] = Sample(values, objective if ended else None, stopped, ended)
     return found
 
 
@@ -79,5 +80,6 @@ def check_folder(folder: Path) -> None:
     """It must be a sweep's, or empty."""
     if folder.exists() and not folder.is_dir():
         raise UserError(f"{folder} is not a folder; choose another with --out.")
-    if folder.is_dir() and not (folder / "sweep.yaml").exists() and any(folder.iterdir()):
+    others = {path.name for path in folder.iterdir()} - {"id", "lock"} if folder.is_dir() else set()
+    if others and not (folder / "sweep.yaml").exists():
         raise UserError(f"{folder} is not the folder of a sweep: it has files but no sweep.yaml.")

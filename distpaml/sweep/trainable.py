@@ -16,6 +16,7 @@ from ray import tune
 from ray.exceptions import RayError
 
 from distpaml.config import Experiment
+from distpaml.errors import UserError
 from distpaml.files import BusyError
 from distpaml.play import play
 from distpaml.rounds import Record
@@ -35,6 +36,8 @@ class RunInSweep:
     def __init__(self, name: str, config: Experiment, folder: Folder, wandb: str) -> None:
         self.name, self.config, self.folder, self.wandb = name, config, folder, wandb
         self.said = list[str]()
+        self.known = 0
+        """Rounds that were finished before."""
 
     @property
     def path(self) -> Path:
@@ -45,14 +48,19 @@ class RunInSweep:
         stored = f"trials/{self.name}"
         self.folder.pull(stored)
         self.folder.pull(f"wandb/{self.name}.json")
+        lines = self.path / "records.jsonl"
+        self.known = len(lines.read_bytes().splitlines()) if lines.exists() else 0
         tracked = self.config, self.path, self.folder.local, self.name, self.config.name, self.wandb
         try:
-            with Tracker(*tracked, self.said.append) as tracker, closing(self._played()) as played:
+            with closing(self._played()) as played, ExitStack() as stack:
+                tracker = None
                 for record in played:
-                    self.folder.push(
+                    self.folder.push_longer(
                         f"{stored}/config.yaml", f"{stored}/round-{record.round:02d}", f"{stored}/records.jsonl"
                     )
                     self.folder.drop(f"{stored}/round-{record.round - 1:02d}/model.safetensors")
+                    if tracker is None:  # not before the run is locked: a lost process may still be at it
+                        tracker = stack.enter_context(Tracker(*tracked, self.said.append))
                     tracker.add(record)
                     self.folder.push(f"wandb/{self.name}.json")
                     yield record
@@ -87,11 +95,15 @@ class PamlTrial(tune.Trainable):
         self.stack = ExitStack()
         self.runs, self.records = list[RunInSweep](), list[Iterator[Record]]()
         self.rounds = 0
-        self.trouble = trouble(folder)
+        self.trouble, self.failure = trouble(folder), ""
         if self.trouble:
             return
         for name, text in config["runs"].items():
-            experiment = Experiment.from_yaml(text)
+            try:
+                experiment = Experiment.from_yaml(text)
+            except UserError as error:  # such as a domain of the user's own that this machine does not have
+                self.failure = str(error)
+                return
             run = RunInSweep(name, experiment, folder, config["wandb"])
             self.runs.append(run)
             self.records.append(self.stack.enter_context(closing(run.records())))
@@ -100,6 +112,8 @@ class PamlTrial(tune.Trainable):
     def step(self) -> dict[str, Any]:
         if self.trouble:
             return {"done": True, "refused": self.trouble}
+        if self.failure:
+            return {"done": True, "failed": self.failure}
         begin = time.monotonic()
         try:
             records = [next(run) for run in self.records]
@@ -119,6 +133,7 @@ class PamlTrial(tune.Trainable):
             "tasks": records[0].tasks,
             **means,
             "seconds": round(time.monotonic() - begin, 2),
+            "replayed": all(record.round < run.known for record, run in zip(records, self.runs, strict=True)),
             "said": [run.said.pop(0) for run in self.runs if run.said],
             "done": last,
         }

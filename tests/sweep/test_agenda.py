@@ -20,7 +20,7 @@ def drawn(agenda, objective=None):
     while isinstance(suggested := agenda.suggest(str(len(found))), dict):
         trial = agenda.running[str(len(found))]
         found[suggested["trial"]] = dict(trial.values)
-        result = {"rmse": objective(trial.values)} if objective else None
+        result = {"rmse": objective(trial.values), "round": 8, "rounds": 8} if objective else None
         agenda.on_trial_complete(str(len(found) - 1), result)
     return found
 
@@ -44,7 +44,7 @@ def test_a_search_draws_as_many_samples_as_asked_within_its_space(algorithm):
 
 def test_an_interrupted_random_search_draws_what_it_would_have_drawn():
     whole = drawn(SearchAgenda(search(), {}, COMMON))
-    known = {i: Sample(whole[f"sample{i:03d}"], 0.1, closed=True) for i in (0, 1, 3)}
+    known = {i: Sample(whole[f"sample{i:03d}"], 0.1, None, closed=True) for i in (0, 1, 3)}
     rest = drawn(SearchAgenda(search(), known, COMMON))
     assert rest == {name: values for name, values in whole.items() if int(name[-3:]) not in known}
 
@@ -52,7 +52,7 @@ def test_an_interrupted_random_search_draws_what_it_would_have_drawn():
 def test_an_unfinished_sample_goes_on_with_its_own_values():
     own = {"model.inducing": 123, "model.decoder_samples": 8, "fit.warm_evaluations": 77}
     own["selection.utility"] = "integrated_variance"
-    found = drawn(SearchAgenda(search("optuna"), {1: Sample(own, None, closed=False)}, COMMON))
+    found = drawn(SearchAgenda(search("optuna"), {1: Sample(own, None, None, closed=False)}, COMMON))
     assert found["sample001"] == own and len(found) == 6
 
 
@@ -60,7 +60,7 @@ def test_optuna_learns_from_samples_of_before():
     values = drawn(SearchAgenda(search("random", 40), {}, COMMON))
     best = 60
     known = {
-        i: Sample(value, abs(value["model.inducing"] - best) / 100, closed=True)
+        i: Sample(value, abs(value["model.inducing"] - best) / 100, None, closed=True)
         for i, value in enumerate(values.values())
     }
     agenda = SearchAgenda(search("optuna", 60), known, COMMON)
@@ -77,3 +77,14 @@ def test_a_sample_that_failed_teaches_nothing():
     agenda.suggest("b")
     agenda.on_trial_complete("b", None, error=True)
     assert [trial.state.name for trial in agenda.study.trials] == ["FAIL", "FAIL"]
+
+
+def test_a_sample_that_was_stopped_early_is_not_taken_for_a_finished_one():
+    agenda = SearchAgenda(search("optuna", 2), {}, COMMON)
+    agenda.suggest("a")
+    agenda.on_trial_complete("a", {"rmse": 0.01, "round": 1, "rounds": 8})
+    (told,) = agenda.study.trials
+    assert told.state.name == "PRUNED" and told.intermediate_values == {1: 0.01}
+    again = SearchAgenda(search("optuna", 2), {0: Sample(told.params, 0.01, 1, closed=True)}, COMMON)
+    (known,) = again.study.trials
+    assert (known.state, known.params, known.intermediate_values) == (told.state, told.params, told.intermediate_values)

@@ -4,7 +4,7 @@ from distpaml.config import shipped
 from distpaml.errors import UserError
 from distpaml.select.methods import METHODS
 from distpaml.sweep.load import load_sweep, shipped_sweeps, to_yaml
-from distpaml.sweep.plan import check_search, grid_trials, sample_trial
+from distpaml.sweep.plan import grid_trials, sample_trial, search_corners
 
 
 def sweep(tmp_path, text, *overrides):
@@ -47,7 +47,7 @@ def test_more_seeds_only_add_trials(tmp_path):
 def test_every_shipped_sweep_makes_valid_experiments(name):
     parts = load_sweep(name)
     if parts[0].search:
-        check_search(parts[0])
+        assert len(search_corners(parts[0])) == 3
         return
     trials = grid_trials(parts)
     assert trials and load_sweep(name, ["seeds=1"]) != parts
@@ -109,11 +109,12 @@ SEARCH = "search: {space: {model.inducing: {low: 10, high: 20}}}\n"
         ("seeds: 2\nsearch: {space: {model.inducing: {low: 20, high: 10}}}", (), "not below"),
         ("seeds: 2\nsearch: {space: {model.inducing: {low: 0, high: 10, log: true}}}", (), "positive low"),
         ("seeds: 2\nsearch: {space: {model.inducing: {low: 0, high: 10}}}", (), "model.inducing is 0"),
+        (SEARCH + "seeds: 2\nset: {runtime.kind: ray}", (), "should be local, not ray"),
         ("seeds: 2\nsearch: {space: {nonsense: {choices: [1]}}}", (), "nonsense"),
     ],
 )
 def test_what_is_wrong_is_one_sentence(tmp_path, text, overrides, said):
     with pytest.raises(UserError, match=said) as raised:
         parts = sweep(tmp_path, text, *overrides)
-        check_search(parts[0]) if parts[0].search else grid_trials(parts)
+        search_corners(parts[0]) if parts[0].search else grid_trials(parts)
     assert "\n" not in str(raised.value)

@@ -107,6 +107,7 @@ def test_a_changed_experiment_is_refused(copied, capsys):
     assert main(["--resume", str(copied), "model.inducing=41"]) == 2
     said = capsys.readouterr().err
     assert "holds another experiment: model.inducing is 40 there and 41 here" in said
+    assert main(["--resume", str(copied)]) == 0  # the sweep is as it was
 
 
 @pytest.mark.parametrize(
