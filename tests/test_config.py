@@ -26,7 +26,7 @@ PAPER = {  # name: domain, box, control limit, alternations, initial tasks, trai
         "full",
     ),
     "cartpole_partial": (
-        "cartpole",
+        "cartpole_short",
         {"pole_mass": (0.4, 3), "pole_length": (0.4, 3)},
         25,
         10,

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 
 from distpaml.domains.base import Domain, SimulationError
 from distpaml.domains.cart_double_pole import CartDoublePole
-from distpaml.domains.cartpole import CartPole, CartPoleLength
+from distpaml.domains.cartpole import CartPole, CartPoleLength, ShortCartPole
 from distpaml.domains.contract import check_domain
 from distpaml.domains.controls import alternating_ramp, control_signal
 from distpaml.domains.pendubot import Pendubot
@@ -22,6 +22,7 @@ __all__ = [
     "CartPoleLength",
     "Domain",
     "Pendubot",
+    "ShortCartPole",
     "SimulationError",
     "alternating_ramp",
     "check_domain",
@@ -30,7 +31,7 @@ __all__ = [
 ]
 
 DOMAINS: dict[str, type[Domain]] = {
-    domain.name: domain for domain in (CartPole, CartPoleLength, Pendubot, CartDoublePole)
+    domain.name: domain for domain in (CartPole, CartPoleLength, ShortCartPole, Pendubot, CartDoublePole)
 }
 
 

@@ -35,6 +35,12 @@ def _pendubot(states: Array, task: Mapping[str, float]) -> Array:
     return _chain(np.zeros_like(states[..., 0]), angles, [task["upper_length"], task["lower_length"]])
 
 
-LOOKS: dict[str, Joints] = {"cartpole": _cartpole, "cart_double_pole": _cart_double_pole, "pendubot": _pendubot}
+LOOKS: dict[str, Joints] = {
+    "cartpole": _cartpole,
+    "cartpole_length": _cartpole,
+    "cartpole_short": _cartpole,
+    "cart_double_pole": _cart_double_pole,
+    "pendubot": _pendubot,
+}
 """Joints [..., J, 2] in metres from states [..., S] and a task, by the name of the domain."""
-CARTS = ("cartpole", "cart_double_pole")
+CARTS = ("cartpole", "cartpole_length", "cartpole_short", "cart_double_pole")

@@ -1,11 +1,11 @@
-"""Why the cart-double-pole takes two steps of the integrator per control, and the cart-pole one."""
+"""Why the cart-double-pole and short cart-poles take two steps of the integrator per control, others one."""
 
 import numpy as np
 import pytest
 
 from distpaml import seeds
 from distpaml.designs import bounds, grid
-from distpaml.domains import CartDoublePole, CartPole, control_signal
+from distpaml.domains import CartDoublePole, CartPole, CartPoleLength, ShortCartPole, control_signal
 from distpaml.domains.mujoco import rollout
 
 
@@ -13,8 +13,22 @@ class OneStep(CartDoublePole):
     substeps = 1
 
 
+class OneStepShort(ShortCartPole):
+    substeps = 1
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("cls, diverges", [(OneStep, True), (CartDoublePole, False), (CartPole, False)])
+@pytest.mark.parametrize(
+    "cls, diverges",
+    [
+        (OneStep, True),
+        (CartDoublePole, False),
+        (CartPole, False),
+        (OneStepShort, True),
+        (ShortCartPole, False),
+        (CartPoleLength, False),
+    ],
+)
 def test_runs_that_diverge_on_the_papers_grid_over_100_seeds(cls, diverges):
     domain = cls()
     models = [domain.model(task, visual=False) for task in grid(*bounds(domain.box), 10)]

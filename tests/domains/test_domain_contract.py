@@ -32,6 +32,7 @@ def batch(domain) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def test_spec_has_the_papers_numbers(domain):
     paper = {
         "cartpole": ({"pole_mass": (0.5, 5), "pole_length": (0.5, 2)}, 4, 0.125, 25, 10),
+        "cartpole_short": ({"pole_mass": (0.4, 3), "pole_length": (0.4, 3)}, 4, 0.125, 25, 10),
         "cartpole_length": ({"pole_length": (0.5, 4.5)}, 4, 0.125, 25, 10),
         "pendubot": ({"upper_length": (0.6, 3), "lower_length": (0.6, 3)}, 4, 0.05, 10, 5),
         "cart_double_pole": ({"inner_length": (0.5, 3), "outer_length": (0.5, 3)}, 6, 0.05, 25, 10),
