@@ -31,7 +31,7 @@ be_host() {  # in the namespaces of host $1
 
 in_host() { ls -l /proc/[0-9]*/ns/pid 2>/dev/null | awk -v ns="$(readlink "/proc/${init[$1]}/ns/pid")" '$NF == ns {split($(NF-2), p, "/"); print p[3]}'; }
 titles() { for pid in $(in_host "$1"); do { tr '\0' ' ' < "/proc/$pid/cmdline" && echo; } 2>/dev/null || true; done; }
-trials() { titles "$1" | grep -c '^ray::PamlTrial\.train' || true; }
+trials() { titles "$1" | grep -c '^ray::ResourceTrainable\.train' || true; }
 
 case ${1:-} in
     --host) be_host "$2" ;;
