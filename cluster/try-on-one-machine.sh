@@ -31,7 +31,7 @@ be_host() {  # in the namespaces of host $1
 
 in_host() { ls -l /proc/[0-9]*/ns/pid 2>/dev/null | awk -v ns="$(readlink "/proc/${init[$1]}/ns/pid")" '$NF == ns {split($(NF-2), p, "/"); print p[3]}'; }
 titles() { for pid in $(in_host "$1"); do { tr '\0' ' ' < "/proc/$pid/cmdline" && echo; } 2>/dev/null || true; done; }
-trials() { titles "$1" | grep -c '^ray::PamlTrial\.train' || true; }
+trials() { titles "$1" | grep -c '^ray::ResourceTrainable\.train' || true; }
 
 case ${1:-} in
     --host) be_host "$2" ;;
@@ -171,12 +171,12 @@ echo "the W&B key is in no file of any host"
 step "ray down"
 ray down -y /mnt/launcher/on-premise.yaml > /mnt/launcher/down.log 2>&1 || { cat /mnt/launcher/down.log; exit 1; }
 for i in 1 2; do
-    for _ in $(seq 20); do
+    for _ in $(seq 100); do  # a worker ends a minute after it has lost its head
         left=$(titles "$i" | grep -v -e '^sshd' -e '^ *$' || true)
         if [ -z "$left" ]; then break; fi
         sleep 1
     done
-    [ -z "$left" ] || fail "host $i still runs: $left"
+    [ -z "$left" ] || fail "host $i still runs: $(cut -c 1-100 <<< "$left")"
     ports=$(ip netns exec "host$i" ss -Hltn | awk '{print $4}' | grep -v ':22$' || true)
     [ -z "$ports" ] || fail "host $i still listens to $ports"
 done

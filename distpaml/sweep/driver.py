@@ -23,6 +23,7 @@ from distpaml.sweep.status import check_folder, samples_of, trial_states
 SETTINGS = {
     "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",  # rounds are recorded by their runs
     "TUNE_DISABLE_SIGINT_HANDLER": "1",  # Ctrl-C is ours
+    "TUNE_DISABLE_STRICT_METRIC_CHECKING": "1",  # a trial that fails has no measures
     "TUNE_WARN_EXCESSIVE_EXPERIMENT_CHECKPOINT_SYNC_THRESHOLD_S": "0",
     "TUNE_GLOBAL_CHECKPOINT_S": "3600",
     "TUNE_PRINT_ALL_TRIAL_ERRORS": "0",

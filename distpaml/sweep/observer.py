@@ -81,4 +81,4 @@ class UntilRefused(Stopper):
 def _why(trial: Any) -> str:
     """Errors of the run itself come as results, so what Tune sees is a process that went away."""
     error = trial.get_error()
-    return f"Its process or its machine was lost ({type(error).__name__})."
+    return "Its process or its machine was lost" + (f" ({type(error).__name__})." if error else ".")

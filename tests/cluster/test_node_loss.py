@@ -65,7 +65,7 @@ def test_a_lost_node_costs_at_most_the_round_of_its_trials(cluster, tmp_path, st
     out = str(folder) if storage == "shared folder" else folder.as_uri()
     running = sweep(cluster, out, f"seeds={len(SEEDS)}", "rounds=3")
     try:
-        eventually(lambda: lines(folder) >= 2 and processes("ray::PamlTrial"), 180)
+        eventually(lambda: lines(folder) >= 2 and processes("ray::ResourceTrainable.train"), 180)
         before = {path.parent.name: path.read_text() for path in folder.glob("trials/*/records.jsonl")}
         cluster.remove_node(lost, allow_graceful=False)
         cluster.add_node(num_cpus=1)
