@@ -168,10 +168,10 @@ if grep -rqs "$key" /mnt/shared /mnt/launcher /mnt/hosts; then
 fi
 echo "the W&B key is in no file of any host"
 
-step "ray down"
-ray down -y /mnt/launcher/on-premise.yaml > /mnt/launcher/down.log 2>&1 || { cat /mnt/launcher/down.log; exit 1; }
+step "ray down, and ray stop on the workers"
+bash cluster/stop.sh /mnt/launcher/on-premise.yaml > /mnt/launcher/down.log 2>&1 || { cat /mnt/launcher/down.log; exit 1; }
 for i in 1 2; do
-    for _ in $(seq 100); do  # a worker ends a minute after it has lost its head
+    for _ in $(seq 20); do
         left=$(titles "$i" | grep -v -e '^sshd' -e '^ *$' || true)
         if [ -z "$left" ]; then break; fi
         sleep 1
