@@ -9,7 +9,7 @@ from distpaml.report.collect import collect
 from distpaml.report.films import LOOKS
 from distpaml.report.inside import CELLS, inside, inside_once
 from distpaml.report.packing import packed, rounded, unpacked
-from distpaml.select.utilities import surprisal
+from distpaml.select.utilities import Embedded, surprisal
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,7 @@ def found(run):
 def test_the_ends_of_drawn_links_are_where_mujoco_has_them(name):
     domain = get_domain(name)("text")
     rng = np.random.default_rng(0)
-    poles = {"cartpole": ["pole_1"], "cart_double_pole": ["pole_1", "pole_2"], "pendubot": ["upper_arm", "lower_arm"]}
+    poles = {"cart_double_pole": ["pole_1", "pole_2"], "pendubot": ["upper_arm", "lower_arm"]}.get(name, ["pole_1"])
     for _ in range(5):
         task = np.array([rng.uniform(*interval) for interval in domain.box.values()])
         state = rng.standard_normal(len(domain.states))
@@ -35,8 +35,8 @@ def test_the_ends_of_drawn_links_are_where_mujoco_has_them(name):
         data.qpos[:] = state[: model.nq]
         mujoco.mj_forward(model, data)
         joints = LOOKS[name](state, dict(zip(domain.box, task, strict=True)))
-        root = data.xanchor[-len(poles[name])]
-        for place, pole in enumerate(poles[name]):
+        root = data.xanchor[-len(poles)]
+        for place, pole in enumerate(poles):
             geom = data.geom(pole)
             half = model.geom(pole).size[1] * geom.xmat.reshape(3, 3)[:, 2]
             ends = np.stack([geom.xpos - half, geom.xpos + half])[:, [0, 2]] - root[[0, 2]]
@@ -74,10 +74,8 @@ def test_the_surface_ranks_cells_by_the_utility(run, found):
     cells = rng.integers(CELLS, size=(40, 2))  # row (h2), column (h1)
     points = low + (cells[:, ::-1] + 0.5) / CELLS * (high - low)
 
-    class Known:
-        mean, variance = arrays["embedding_mean"], arrays["embedding_variance"]
-
-    utility = surprisal(points, np.zeros_like(points), Known)
+    known = Embedded(arrays["embedding_mean"], arrays["embedding_variance"])
+    utility = surprisal(points, np.zeros_like(points), known)
     order = np.argsort(utility)
     assert (np.diff(shade[tuple(cells[order].T)]) >= -1.0 / 255).all()
     assert set(np.unique(unpacked(latent["surfaces"][-1]["valid"]))) <= {0.0, 1.0}

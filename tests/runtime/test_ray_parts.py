@@ -8,15 +8,13 @@ import ray
 from tiny import played, tiny
 
 sys.path.insert(0, str(Path(__file__).parent))
-from actors import Killer, processes
+from actors import Killer, eventually, processes
 
 from distpaml.domains import SimulationError
 from distpaml.loop import active_loop
 from distpaml.runtime.parts import ray_parts
 from distpaml.select.methods import get_method
 from distpaml.world import World
-
-pytestmark = pytest.mark.xdist_group("ray")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -65,7 +63,7 @@ def test_the_same_records_though_an_actor_is_killed(victim):
 
 def test_actors_end_with_the_run():
     on_ray("rounds=0")
-    assert not processes("ray::Trainer") and not processes("ray::Worker.")
+    eventually(lambda: not processes("ray::Trainer") and not processes("ray::Worker"), 30)
 
 
 def test_an_error_in_an_actor_is_the_error_of_one_process():

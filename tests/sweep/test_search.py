@@ -10,7 +10,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 from sweeps import SweepProcess, results, small
 
-pytestmark = [pytest.mark.xdist_group("ray"), pytest.mark.slow]
+pytestmark = pytest.mark.slow
 SEARCH = """
 methods: [uni]
 seeds: 2

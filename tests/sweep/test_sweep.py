@@ -13,7 +13,6 @@ from sweeps import SweepProcess, in_process, results, small
 from distpaml.config import Experiment
 from distpaml.sweep.__main__ import main
 
-pytestmark = pytest.mark.xdist_group("ray")
 KEY = "0123456789abcdef0123456789abcdef01234567"
 METHODS = ("uni", "paml-set")
 

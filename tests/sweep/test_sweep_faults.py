@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from actors import eventually, processes
 from sweeps import SweepProcess, in_process, results, small
 
-pytestmark = [pytest.mark.xdist_group("ray"), pytest.mark.slow]
+pytestmark = pytest.mark.slow
 RUNS = {
     f"cartpole-uni-seed{seed}": ("method=uni", f"seed={seed}", "rounds=4", "fit.evaluations=60") for seed in range(3)
 }
