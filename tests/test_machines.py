@@ -91,7 +91,6 @@ def test_clocks_and_versions_must_agree():
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("ray")
 def test_a_survey_of_this_machine(tmp_path):
     """Its clock is the one here, and it sees the folder if the id is right."""
     folder = Folder.of(str(tmp_path))

@@ -15,7 +15,6 @@ from distpaml.records import read_records
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("ray")
 def test_from_no_workers_up_and_down_again(tmp_path):
     """In namespaces of its own, since `ray stop`, ports and /tmp/ray belong to the whole machine."""
     apart = ["unshare", "--net", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child", "bash", "-c"]

@@ -17,7 +17,7 @@ from actors import eventually, processes
 from distpaml.play import run_here
 from distpaml.records import read_records
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray")]
+pytestmark = pytest.mark.slow
 
 QUICK_TO_NOTICE = {
     "health_check_initial_delay_ms": 0,

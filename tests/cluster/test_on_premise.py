@@ -10,7 +10,6 @@ SCRIPT = Path(__file__).parents[2] / "cluster" / "try-on-one-machine.sh"
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("ray")
 def test_the_whole_road_on_one_machine():
     done = subprocess.run(["bash", SCRIPT, sys.executable], capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -79,7 +79,6 @@ def test_a_uri_that_nothing_serves_is_a_sentence():
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("ray")
 def test_a_sweep_in_object_storage_goes_on_without_what_its_machine_kept(tmp_path):
     where, scratch = (
         (tmp_path / "store" / "sweep").as_uri(),
