@@ -24,12 +24,16 @@ def play(
     return experiment
 
 
+HORIZON = 20
+"""Steps: small errors grow, and after some swings a forecast is one of many."""
+
+
 def judge(experiment: Experiment, descriptor: Mapping[str, Any], columns: Columns) -> tuple[float, float]:
-    """How far a forecast for an untried task is off, and how far "nothing moves" is: root mean squares of all states,
-    each in units of its standard deviation."""
+    """How far a forecast of the first HORIZON steps of an untried task is off, and how far "nothing moves" is: root
+    mean squares of all states, each in units of its standard deviation."""
     declaration = experiment.declaration
     states, controls = (
-        np.stack([columns[n] for n in names], 1) for names in (declaration.states, declaration.controls)
+        np.stack([columns[n] for n in names], 1)[: HORIZON + 1] for names in (declaration.states, declaration.controls)
     )
     forecast = experiment.predict(descriptor, controls[:-1], states[0])
     scale = states.std(axis=0)
