@@ -74,8 +74,9 @@ def run_sweep(sweep: Sweep, journal: Journal, again: bool, verbose: bool, say: C
                     raise UserError(sentence)
                 say(f"warning: {sentence} Waiting for the cluster to grow.")
                 break
-        if can_grow() and sweep.parts[0].search is None:  # ask for all machines at once, not for one after the other
-            os.environ.setdefault("TUNE_MAX_PENDING_TRIALS_PG", "200")
+        if sweep.parts[0].search is None:  # start all at once, not one after the other
+            room = 200 if can_grow() else max(1, min(200, int(sum(node.get("CPU", 0.0) for node in nodes()))))
+            os.environ.setdefault("TUNE_MAX_PENDING_TRIALS_PG", str(room))
         with _spread(sweep) if joined else nullcontext():
             journal.add("sweep started")
             try:
