@@ -11,7 +11,8 @@ import json, psutil
 from distpaml.runtime.start import connected
 with connected([]) as joined:
     here = psutil.Process()
-    found = [c.laddr.ip for p in (here, *here.children(recursive=True)) for c in p.net_connections() if c.status == "LISTEN"]
+    sockets = [socket for p in (here, *here.children(recursive=True)) for socket in p.net_connections()]
+    found = [socket.laddr.ip for socket in sockets if socket.status == "LISTEN"]
 print(json.dumps([joined, found]))
 """
 
