@@ -1,6 +1,6 @@
 """One experiment from its first round to its last, kept on disk round by round, in whichever runtime it asks for."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,12 +16,18 @@ from distpaml.world import World
 
 
 def play(
-    config: Experiment, path: Path, watch: Callable[[int, str], None] = lambda round, stage: None
-) -> Iterator[Record]:
-    """The records of all rounds; a record comes when its round is safe in `path`, at once if it was there before."""
+    config: Experiment,
+    path: Path,
+    watch: Callable[[int, str], None] = lambda round, stage: None,
+    patience: float = 0.0,
+) -> Generator[Record, None, None]:
+    """The records of all rounds; a record comes when its round is safe in `path`, at once if it was there before.
+
+    Another process that is at work in `path` is waited for, `patience` seconds.
+    """
     torch.set_num_threads(config.runtime.threads)
     method, here = get_method(World(config)), local_parts(config)  # what is wrong is said before anything is written
-    with RunDirectory(path, config) as run:
+    with RunDirectory(path, config, patience) as run:
         yield from tuple(run.records)
         if len(run.records) > method.rounds:
             return

@@ -26,7 +26,7 @@ from pydantic import ValidationError
 from distpaml.config import Experiment
 from distpaml.data import Dataset
 from distpaml.errors import UserError
-from distpaml.files import locked, sync_folder, write_durably
+from distpaml.files import append_durably, locked, sync_folder, write_durably
 from distpaml.model.meta_model import MetaModel
 from distpaml.model.storage import load_model, save_model
 from distpaml.rounds import Record, Round, State
@@ -38,15 +38,18 @@ FREE = ("out", "runtime")
 
 
 class RunDirectory:
-    """The directory of one run, locked while it is open: `with RunDirectory(path, config) as run: …`."""
+    """The directory of one run, locked while it is open: `with RunDirectory(path, config) as run: …`.
 
-    def __init__(self, path: Path, config: Experiment) -> None:
-        self.path, self.config = path, config
+    Another process that writes into it is waited for, `patience` seconds.
+    """
+
+    def __init__(self, path: Path, config: Experiment, patience: float = 0.0) -> None:
+        self.path, self.config, self.patience = path, config, patience
         self.records: list[Record] = []
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
-            stack.enter_context(locked(self.path, "Another run"))
+            stack.enter_context(locked(self.path, "Another run", self.patience))
             self._check()
             self.records = self._recover()
             self._held = stack.pop_all()
@@ -79,7 +82,7 @@ class RunDirectory:
             sync_folder(folder)
             sync_folder(self.path)
         with _writing(self._lines):
-            self._append(round.record.model_dump_json() + "\n")
+            append_durably(self._lines, round.record.model_dump_json().encode() + b"\n")
         self.records.append(round.record)
         with _writing(self.path):
             for model in self.path.glob("round-*/model.safetensors"):
@@ -96,20 +99,6 @@ class RunDirectory:
     @property
     def _lines(self) -> Path:
         return self.path / "records.jsonl"
-
-    def _append(self, line: str) -> None:
-        new = not self._lines.exists()
-        with open(self._lines, "ab", buffering=0) as file:
-            size, left = file.seek(0, os.SEEK_END), line.encode()
-            try:
-                while left:
-                    left = left[file.write(left) :]
-                os.fsync(file.fileno())
-            except OSError:
-                os.ftruncate(file.fileno(), size)
-                raise
-        if new:
-            sync_folder(self.path)
 
     def _check(self) -> None:
         """Nothing but this experiment may be here. Until its first round is finished, its config is not either."""

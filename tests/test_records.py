@@ -1,6 +1,5 @@
 import json
 import multiprocessing
-import os
 import resource
 import shutil
 import signal
@@ -8,12 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from deadly import die_at_fsync
 from safetensors.numpy import load_file
 from tiny import tiny
 
 from distpaml.config import Experiment
 from distpaml.domains import SimulationError
 from distpaml.errors import UserError
+from distpaml.files import append_durably
 from distpaml.model.storage import load_model
 from distpaml.play import run_here
 from distpaml.records import RunDirectory, read_arrays, read_records
@@ -85,20 +86,7 @@ def test_stopped_after_any_round_it_ends_like_an_undisturbed_run(tmp_path, undis
 
 def _run_and_die(config: str, path: Path, at: int) -> None:
     """Run an experiment in a process that kills itself at its `at`-th fsync, before or after it took place."""
-    import distpaml.records
-
-    calls, fsync = 0, os.fsync
-
-    def deadly(descriptor: int) -> None:
-        nonlocal calls
-        calls += 1
-        if calls == at:
-            if at % 2:
-                fsync(descriptor)
-            os.kill(os.getpid(), signal.SIGKILL)
-        fsync(descriptor)
-
-    distpaml.records.os.fsync = deadly
+    die_at_fsync(at)
     run_here(Experiment.from_yaml(config), path)
 
 
@@ -251,16 +239,15 @@ def test_a_line_that_does_not_fit_leaves_the_file_as_it_was(tmp_path, undisturbe
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     with pytest.raises(StopHere):
         run_here(CONFIG, tmp_path / "run", finished=stop_after(0))
-    with RunDirectory(tmp_path / "run", CONFIG) as run:
-        lines = tmp_path / "run" / "records.jsonl"
-        before = lines.read_bytes()
-        try:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 10, limits[1]))
-            with pytest.raises(OSError):
-                run._append("x" * 1000 + "\n")
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-        assert lines.read_bytes() == before
+    lines = tmp_path / "run" / "records.jsonl"
+    before = lines.read_bytes()
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 10, limits[1]))
+        with pytest.raises(OSError):
+            append_durably(lines, b"x" * 1000 + b"\n")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert lines.read_bytes() == before
     run_here(CONFIG, tmp_path / "run")
     same_run(tmp_path / "run", undisturbed)
 

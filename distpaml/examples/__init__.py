@@ -1,5 +1,6 @@
 """Worked examples of ask and tell. Each has a declaration and a way to try a task; `play` is all that is in between."""
 
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -38,3 +39,23 @@ def judge(experiment: Experiment, descriptor: Mapping[str, Any], columns: Column
     forecast = experiment.predict(descriptor, controls[:-1], states[0])
     scale = states.std(axis=0)
     return tuple(float(np.sqrt(np.mean(((guess - states) / scale) ** 2))) for guess in (forecast.mean, states[:1]))  # type: ignore[return-value]
+
+
+def learn_and_forecast(
+    declaration: Mapping[str, Any],
+    directory: str | Path,
+    tasks: int,
+    attempt: Callable[[Any], Columns],
+    untried: Mapping[str, Any],
+) -> tuple[float, float]:
+    """Learn from so many tasks, then judge a forecast for one that was not among them."""
+    error, still = judge(play(declaration, directory, tasks, attempt), untried, attempt(untried))
+    print(f"forecast for {untried}: error {error:.3f}, of one that nothing moves {still:.3f}")
+    return error, still
+
+
+def command(main: Callable[[str, int], Any], usage: str | None) -> None:
+    """`DIR [TASKS]` on the command line."""
+    if not 2 <= len(sys.argv) <= 3:
+        sys.exit(usage)
+    main(sys.argv[1], int(sys.argv[2]) if len(sys.argv) == 3 else 8)

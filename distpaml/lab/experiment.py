@@ -23,10 +23,10 @@ from numpy.typing import ArrayLike
 
 from distpaml.domains.base import Array
 from distpaml.errors import UserError
-from distpaml.files import sync_folder, write_durably
+from distpaml.files import locked, sync_folder, write_durably
 from distpaml.lab import choice
 from distpaml.lab.declaration import Declaration
-from distpaml.lab.journal import Ask, Asked, Attach, Event, Fail, Journal, Tell, explained, locked
+from distpaml.lab.journal import OTHER, PATIENCE, Ask, Asked, Attach, Event, Fail, Journal, Tell, explained
 from distpaml.lab.recordings import Recording, record
 from distpaml.lab.space import Space, settled
 from distpaml.lab.state import State, Task
@@ -85,7 +85,7 @@ class Experiment:
         with explained(folder):
             folder.mkdir(parents=True, exist_ok=True)
             sync_folder(folder.parent)
-        with locked(folder):
+        with locked(folder, OTHER, PATIENCE):
             kept = _read(folder)
             wanted = settled(wanted, kept)
             if kept is None:
@@ -232,7 +232,7 @@ class Experiment:
             return
         with self._writing(), explained(target):
             target.mkdir(parents=True, exist_ok=True)
-            with locked(target):
+            with locked(target, OTHER, PATIENCE):
                 _must_be_empty(target)
                 for file in [*self.directory.glob("data/[0-9]*.npz"), *self.directory.glob("model-*.safetensors")]:
                     copy = target / file.relative_to(self.directory)

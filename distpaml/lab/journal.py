@@ -11,7 +11,6 @@ at any moment loses nothing that was returned; half a line at the end was not, a
 on one experiment: calls wait for each other, and each begins by reading what the other has added.
 """
 
-import fcntl
 import os
 import zipfile
 from collections.abc import Iterator
@@ -19,18 +18,17 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
-from time import monotonic, sleep
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from distpaml.errors import UserError
-from distpaml.files import sync_folder, write_durably
+from distpaml.files import append_durably, locked, sync_folder, write_durably
 from distpaml.lab.recordings import Recording
 
-PATIENCE = 60.0
-"""Seconds to wait for another process."""
+OTHER, PATIENCE = "Another process", 60.0
+"""Whom calls wait for, and how many seconds."""
 
 Value = float | int | str
 
@@ -113,7 +111,7 @@ class Journal:
     @contextmanager
     def writing(self) -> Iterator[None]:
         """Alone with an up-to-date journal."""
-        with locked(self.folder):
+        with locked(self.folder, OTHER, PATIENCE):
             self.refresh(repair=True)
             yield
 
@@ -146,22 +144,11 @@ class Journal:
 
     def append(self, event: Event, recording: Recording | None = None) -> None:
         """Keep an event with its data; when this returns they will survive whatever comes."""
-        new = not self.file.exists()
+        line = event.model_dump_json().encode() + b"\n"
         with explained(self.folder):
             if recording is not None:
                 self._write(len(self.events) + 1, recording)
-            line = event.model_dump_json().encode() + b"\n"
-            with open(self.file, "ab", buffering=0) as file:
-                try:
-                    left = line
-                    while left:
-                        left = left[file.write(left) :]
-                    os.fsync(file.fileno())
-                except OSError:
-                    os.ftruncate(file.fileno(), self._read_to)
-                    raise
-            if new:
-                sync_folder(self.folder)
+            append_durably(self.file, line)
         self.events.append(event)
         self._read_to += len(line)
 
@@ -197,28 +184,6 @@ class Journal:
         np.savez(buffer, allow_pickle=False, **arrays)
         write_durably(file, buffer.getvalue())
         sync_folder(file.parent)
-
-
-@contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Nobody else writes here meanwhile."""
-    with explained(folder):
-        file = open(folder / "lock", "ab")  # noqa: SIM115
-    with file:
-        give_up = monotonic() + PATIENCE
-        while True:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError as error:
-                if monotonic() > give_up:
-                    raise UserError(
-                        f"Another process has been at work on {folder} for {PATIENCE:g} s; try again when it is done."
-                    ) from error
-                sleep(0.02)
-            except OSError as error:
-                raise UserError(f"{folder} cannot be locked: {error.strerror}; use another disk.") from error
-        yield
 
 
 @contextmanager

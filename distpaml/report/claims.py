@@ -47,31 +47,24 @@ def claims(experiment: ExperimentRuns) -> list[Verdict]:
 
 
 def _first(experiment: ExperimentRuns, group: Group) -> Iterator[Verdict]:
-    for measure in JUDGED:
-        yield _judge(
-            "Error below UNI and LHS through the horizon",
+    rules = {
+        "Error below UNI and LHS through the horizon": (
             "the 95 % interval of the mean paired difference over the horizon is below zero for both, and the mean is "
             "lower in every round",
-            group,
-            measure,
-            partial(_below, experiment, group, measure),
-        )
-    for measure in JUDGED:
-        yield _judge(
-            "Steep first drop",
+            _below,
+        ),
+        "Steep first drop": (
             "after the first added task the 95 % interval of the paired difference to UNI and to LHS is below zero",
-            group,
-            measure,
-            partial(_drop, experiment, group, measure),
-        )
-    for measure in JUDGED:
-        yield _judge(
-            "Smaller spread over seeds",
+            _drop,
+        ),
+        "Smaller spread over seeds": (
             "the standard deviation over seeds, averaged over the horizon, is smaller than that of UNI and of LHS",
-            group,
-            measure,
-            partial(_spread, experiment, group, measure),
-        )
+            _spread,
+        ),
+    }
+    for claim, (rule, test) in rules.items():
+        for measure in JUDGED:
+            yield _judge(claim, rule, group, measure, partial(test, experiment, group, measure))
 
 
 def _second(experiment: ExperimentRuns, group: Group) -> Iterator[Verdict]:

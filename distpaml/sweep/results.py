@@ -2,10 +2,10 @@
 
 from collections import defaultdict
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from rich.table import Table
+from scipy.stats import sem
 
 from distpaml.config import Experiment
 from distpaml.errors import UserError
@@ -37,9 +37,4 @@ def results_table(folder: Path) -> Table:
 def _cell(values: list[float]) -> str:
     if len(values) == 1:
         return f"{values[0]:.4f}"
-    return f"{np.mean(values):.4f} ± {standard_error(values):.4f}"
-
-
-def standard_error(values: list[float] | Any) -> float:
-    """Of the mean."""
-    return float(np.std(values, ddof=1) / np.sqrt(len(values)))
+    return f"{np.mean(values):.4f} ± {sem(values):.4f}"

@@ -17,7 +17,6 @@ from ray.exceptions import RayError
 
 from distpaml.config import Experiment
 from distpaml.errors import UserError
-from distpaml.files import BusyError
 from distpaml.play import play
 from distpaml.rounds import Record
 from distpaml.sweep.environment import take_over
@@ -52,7 +51,7 @@ class RunInSweep:
         self.known = len(lines.read_bytes().splitlines()) if lines.exists() else 0
         tracked = self.config, self.path, self.folder.local, self.name, self.config.name, self.wandb
         try:
-            with closing(self._played()) as played, ExitStack() as stack:
+            with closing(play(self.config, self.path, patience=PATIENCE)) as played, ExitStack() as stack:
                 tracker = None
                 for record in played:
                     self.folder.push_longer(
@@ -73,17 +72,6 @@ class RunInSweep:
         own = json.loads(state.read_text())["id"] if state.exists() else "none"
         runs = (self.folder.local / "wandb").glob(f"*run-*-{own}")
         return [f"tensorboard/{self.name}", f"wandb/{self.name}.json", *(f"wandb/{path.name}" for path in runs)]
-
-    def _played(self) -> Generator[Record, None, None]:
-        begin = time.monotonic()
-        while True:
-            try:
-                yield from play(self.config, self.path)
-                return
-            except BusyError:
-                if time.monotonic() - begin > PATIENCE:
-                    raise
-                time.sleep(1.0)
 
 
 class PamlTrial(tune.Trainable):

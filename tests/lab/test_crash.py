@@ -1,16 +1,17 @@
 """Killed at any moment, an experiment loses nothing that was returned, and goes on as if nothing had happened."""
 
 import multiprocessing
-import os
 import shutil
 import signal
 from pathlib import Path
 
 import pytest
+from deadly import die_at_fsync
 from spring import declared, run
 
 from distpaml import Experiment
 from distpaml.errors import UserError
+from distpaml.files import locked
 from distpaml.lab.models import Models
 
 SMALL = declared(model={"inducing": 10}, fit={"evaluations": 3, "warm_evaluations": 2}, selection={"set_size": 16})
@@ -42,18 +43,7 @@ def story(folder: Path) -> list[dict]:
 
 def _die(folder: Path, returned: Path, at: int) -> None:
     """Go on in a process that kills itself at its `at`-th fsync, before or after it took place."""
-    calls, fsync = 0, os.fsync
-
-    def deadly(descriptor: int) -> None:
-        nonlocal calls
-        calls += 1
-        if calls == at:
-            if at % 2:
-                fsync(descriptor)
-            os.kill(os.getpid(), signal.SIGKILL)
-        fsync(descriptor)
-
-    os.fsync = deadly
+    die_at_fsync(at)
     go_on(folder, returned)
 
 
@@ -160,6 +150,6 @@ def test_who_waits_too_long_is_told(tmp_path, monkeypatch):
 
     monkeypatch.setattr(journal, "PATIENCE", 0.1)
     experiment = Experiment(SMALL, tmp_path / "experiment")
-    with journal.locked(experiment.directory), pytest.raises(UserError, match="Another process has been at work"):
+    with locked(experiment.directory, "A test"), pytest.raises(UserError, match="Another process is writing"):
         experiment.ask()
     assert len(experiment.ask()) == 1
