@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from distpaml.files import append_durably
+from distpaml.durable_io import append_durably
 
 Event = Literal[
     "sweep started",

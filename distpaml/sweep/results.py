@@ -7,7 +7,7 @@ import numpy as np
 from rich.table import Table
 from scipy.stats import sem
 
-from distpaml.config import Experiment
+from distpaml.config import ExperimentConfig
 from distpaml.errors import UserError
 from distpaml.records import read_records
 from distpaml.rounds import Record
@@ -19,7 +19,7 @@ def results_table(folder: Path) -> Table:
     groups: dict[str, list[list[Record]]] = defaultdict(list)
     for path in sorted((folder / "trials").glob("*/records.jsonl")):
         try:
-            records, config = read_records(path.parent), Experiment.from_yaml(path.parent / "config.yaml")
+            records, config = read_records(path.parent), ExperimentConfig.from_yaml(path.parent / "config.yaml")
         except UserError:
             continue
         if records:
