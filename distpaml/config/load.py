@@ -1,4 +1,4 @@
-"""What every command does first: a file or the name of a shipped experiment, and overrides → `Experiment`."""
+"""What every command does first: a file or the name of a shipped experiment, and overrides → `ExperimentConfig`."""
 
 import os
 from collections.abc import Sequence
@@ -7,8 +7,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from distpaml.config.schema import Experiment
-from distpaml.config.sentences import checked, shown
+from distpaml.config.schema import ExperimentConfig
+from distpaml.config.validation_errors import checked, shown
 from distpaml.config.yaml_text import parse_value, read
 from distpaml.errors import UserError
 
@@ -17,8 +17,8 @@ QUICK = {
     "model.inducing": 200,
     "fit.evaluations": 60,
     "fit.restarts": 2,
-    "fit.steps": 200,
-    "fit.image_steps": 150,
+    "fit.adam_steps": 200,
+    "fit.image_adam_steps": 150,
     "evaluation.grid": 5,
 }
 """Upper limits of a quick experiment, which takes about a minute."""
@@ -26,7 +26,7 @@ QUICK = {
 Tree = dict[str, Any]
 
 
-def load(config: str | Path | None = None, overrides: Sequence[str] = (), quick: bool = False) -> Experiment:
+def load(config: str | Path | None = None, overrides: Sequence[str] = (), quick: bool = False) -> ExperimentConfig:
     """The experiment of `config` (a YAML file, the name of a shipped one, or None for the defaults).
 
     `overrides` are `dotted.key=value` with YAML values; they win over `quick`, which wins over the file.
@@ -45,7 +45,7 @@ def load(config: str | Path | None = None, overrides: Sequence[str] = (), quick:
         touching = [w for w in written_by if dotted.startswith(f"{w}.") or f"{w}.".startswith(dotted)]
         return written_by[touching[-1]] if touching else source
 
-    return checked(Experiment, tree, where)
+    return checked(ExperimentConfig, tree, where)
 
 
 def shipped() -> dict[str, Path]:
@@ -85,7 +85,7 @@ def assigned(tree: Any, path: list[str], value: Any) -> Tree:
 
 def _shrunk(tree: Tree) -> Tree:
     """A copy of `tree` in which nothing exceeds `QUICK`; values of a wrong type stay, to be reported."""
-    defaults = Experiment().model_dump()
+    defaults = ExperimentConfig().model_dump()
     for key, limit in QUICK.items():
         section, _, name = key.rpartition(".")
         given, default = (tree.get(section, {}), defaults[section]) if section else (tree, defaults)

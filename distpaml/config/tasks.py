@@ -6,7 +6,7 @@ from pydantic import Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from distpaml.config.section import Interval, List, Positive, Section
-from distpaml.config.sentences import choice_error
+from distpaml.config.validation_errors import choice_error
 from distpaml.domains import get_domain
 from distpaml.errors import UserError
 
@@ -21,11 +21,11 @@ class DomainConfig(Section):
 
     name: str = "cartpole"
     """`cartpole`, `pendubot`, `cart_double_pole`, or one's own as `module:Class`."""
-    reading: str = Field(default_factory=lambda data: get_domain(data["name"]).readings[0])
-    """How to read the paper where its text and its released code differ: `text` or `released`."""
+    variant: str = Field(default_factory=lambda data: get_domain(data["name"]).variants[0])
+    """How to read the paper where its text and its released code differ: `paper` or `code`."""
     box: dict[str, Interval] = Field(default_factory=lambda data: dict(get_domain(data["name"]).box))
     """Task parameters, each with its interval [low, high]; those left out keep the domain's."""
-    steps: Annotated[int, Field(ge=2)] = _from_domain("steps")
+    trajectory_length: Annotated[int, Field(ge=2)] = _from_domain("trajectory_length")
     """States in a trajectory; one fewer transitions."""
     control_limit: Annotated[float, Field(gt=0)] = _from_domain("control_limit")
     """C of the alternating ramp: controls lie in [-C, C], in newtons or newton metres."""
@@ -41,12 +41,12 @@ class DomainConfig(Section):
             raise ValueError(str(error).removeprefix(f"domain.name is {name!r}, but ")) from error
         return name
 
-    @field_validator("reading")
+    @field_validator("variant")
     @classmethod
-    def _known_reading(cls, reading: str, info: ValidationInfo) -> str:
-        if "name" in info.data and reading not in (readings := get_domain(info.data["name"]).readings):
-            raise choice_error(readings)
-        return reading
+    def _known_variant(cls, variant: str, info: ValidationInfo) -> str:
+        if "name" in info.data and variant not in (variants := get_domain(info.data["name"]).variants):
+            raise choice_error(variants)
+        return variant
 
     @field_validator("box", mode="before")
     @classmethod
@@ -74,7 +74,7 @@ class DescriptorConfig(Section):
     """What the learner is shown of a task."""
 
     kind: str = "full"
-    """`full`: every parameter; `partial`: all but `hidden`; `noisy`: and `superfluous`; `pixels`; `module:Class`."""
+    """`full`: every parameter; `partial`: all but `hidden`; `noisy`: and `superfluous`; `image`; `module:Class`."""
     hidden: List[str] = ()
     """Parameters that are never shown; each is drawn anew from its interval for every chosen task."""
     superfluous: dict[str, Interval] = Field(
@@ -84,7 +84,7 @@ class DescriptorConfig(Section):
     neutral: float = 1.0
     """Superfluous value of tasks that nobody chose as descriptors: test tasks, the oracle's."""
     images: Annotated[int, Field(ge=2)] = 100
-    """`pixels`: images to choose from; their tasks are spread evenly over the box."""
+    """`image`: images to choose from; their tasks are spread evenly over the box."""
     height: Annotated[int, Field(ge=8, le=256)] = 64
     """Of an image, in pixels."""
     width: Annotated[int, Field(ge=8, le=256)] = 16
@@ -93,7 +93,7 @@ class DescriptorConfig(Section):
     @field_validator("kind")
     @classmethod
     def _known_kind(cls, kind: str) -> str:
-        if kind not in (kinds := ("full", "partial", "noisy", "pixels")) and ":" not in kind:
+        if kind not in (kinds := ("full", "partial", "noisy", "image")) and ":" not in kind:
             raise choice_error((*kinds, "module:Class"))
         return kind
 
@@ -103,7 +103,7 @@ class DescriptorConfig(Section):
         kind = info.data.get("kind")
         if kind == "partial" and not hidden:
             raise ValueError("should name at least one parameter to hide, since descriptor.kind is 'partial'")
-        if kind in ("full", "noisy", "pixels") and hidden:
+        if kind in ("full", "noisy", "image") and hidden:
             raise ValueError(f"should be empty, since descriptor.kind is {kind!r}; only 'partial' hides")
         if len(set(hidden)) < len(hidden):
             raise ValueError("should name each parameter once")
@@ -115,7 +115,7 @@ class DescriptorConfig(Section):
         kind = info.data.get("kind")
         if kind == "noisy" and not superfluous:
             raise ValueError("should have at least one dimension, since descriptor.kind is 'noisy'")
-        if kind in ("full", "partial", "pixels") and superfluous:
+        if kind in ("full", "partial", "image") and superfluous:
             raise ValueError(f"should be empty, since descriptor.kind is {kind!r}; only 'noisy' adds dimensions")
         return superfluous
 
