@@ -31,7 +31,7 @@ from gpytorch.variational import CholeskyVariationalDistribution, NaturalVariati
 from torch import Tensor, nn
 from torch.distributions import Normal, kl_divergence
 
-from distpaml.config.schema import FitConfig
+from distpaml.config.schema import FitConfig, ModelConfig
 from distpaml.model.collapsed import FitError, safe_cholesky
 from distpaml.model.expectations import rbf
 from distpaml.model.fit import Fit, place
@@ -107,7 +107,7 @@ def sampled_bound(gp: LatentGP, data: TrainingSet, q: Inducing, tasks: Tensor, e
 
 
 def fit_stochastic(
-    data: TrainingSet, first: LatentGP | None, inducing: int, fit: FitConfig, seed: int
+    data: TrainingSet, first: LatentGP | None, model: ModelConfig, fit: FitConfig, seed: int
 ) -> tuple[Fit, Inducing]:
     """Fit from `first`, or from the descriptors' embedding; q(v) starts as the prior.
 
@@ -117,8 +117,8 @@ def fit_stochastic(
     generator = torch.Generator().manual_seed(seed)
     if first is None:
         embedding = descriptor_embedding(data.descriptors, data.base.shape[-1], generator)
-        first = LatentGP(data.x.shape[-1], data.y.shape[-1], embedding, data.descriptors)
-    place(first, data, inducing)
+        first = LatentGP(data.x.shape[-1], data.y.shape[-1], embedding, data.descriptors, model.noise == "task")
+    place(first, data, model)
     device = _device(fit.device)
     gp, data = first.to(device), _moved(data, device)
     q, optimisers = _optimisers(gp, fit)
