@@ -24,7 +24,6 @@ from distpaml.data import Dataset, Divisors, Standardiser
 from distpaml.model.meta_model import MetaModel
 from distpaml.types import Array
 
-
 INTERVAL = 1.96
 """Standard deviations on either side that hold 95 % of a normal distribution."""
 

@@ -15,7 +15,6 @@ from distpaml.config.validation_errors import checked, choice_error
 from distpaml.config.yaml_text import dump, parse, read
 from distpaml.domains import get_domain
 
-
 PAPER = {"inducing": 300, "inducing_inputs": "free", "noise": "shared"}
 """What `model.preset: paper` sets."""
 
@@ -28,8 +27,8 @@ class ModelConfig(Section):
     latent: Positive = 2
     """Q, the dimensions of a task's latent variable."""
     inducing: Positive | Literal["auto"] = "auto"
-    """L, the inducing points, never more than there are transitions; `auto`: until they explain the data, up to a cap."""
-    inducing_cap: Positive = 600
+    """L, the inducing points, never more than transitions; `auto`: until they explain the data, up to a cap."""
+    inducing_cap: Positive = 450
     """Most inducing points if `inducing` is auto."""
     inducing_inputs: Literal["data", "free"] = "data"
     """`data`: inducing points stay on transitions, with their tasks' latents; `free`: they are optimised too."""

@@ -1,7 +1,7 @@
 """The collapsed bound: the optimal q(u) in closed form, and the bound's gradient too.
 
-Let K_ZZ = sigma_f^2 C C' (C the factor of the correlations), a = sigma_f^2 and s_d = sigma_d^2. Task i has T_i points,
-D outputs and a noise of r_i s_d, so it counts with weight 1 / r_i. With M = sum_i T_i / r_i, S_d = sum_i y_id'y_id / r_i
+Let K_ZZ = sigma_f^2 C C' (C the factor of the correlations), a = sigma_f^2 and s_d = sigma_d^2. Task i has T_i
+points and a noise of r_i s_d, so it counts with weight 1 / r_i. With M = sum_i T_i / r_i, S_d = sum_i y_id'y_id / r_i
 and the whitened statistics of `expectations` (A and V = sum_i Phi_i Y_i, both weighted and for a = 1):
 
     W_d = I + a A / s_d,   w_d = W_d^-1 v_d sqrt(a) / s_d,    v_d a column of V

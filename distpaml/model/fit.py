@@ -1,8 +1,8 @@
 """The collapsed fit: where to start, what to optimise when, and when to stop.
 
-In every round several starts compete (`starts`). Those that do not come from the last model are settled with few inducing
-points; the best of them then meets the last model, both with all inducing points, placed by greedy conditional variance
-under their kernels so far. Each stage is `fit.settling` evaluations. The winner is optimised until the bound stops moving.
+In every round several starts compete (`starts`). All but the last model are settled with few inducing points. The best
+of them then meets the last model, both with all inducing points, placed by greedy conditional variance under the
+kernel so far. Each stage takes `fit.settling` evaluations. The winner is optimised until the bound stops moving.
 """
 
 from collections.abc import Sequence

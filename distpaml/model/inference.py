@@ -10,9 +10,11 @@ decoder's log density log p(psi | h) in it. Where tasks have a noise of their ow
 
     g(h) = max_r  -S(h) / (2 r) - T D/2 log r - (log r)^2 / (2 s^2),        S(h) = -2 g(h) for r = 1
 
-whose r is in closed form: with c = T D s^2/2, log r = omega(c + log(S s^2/2)) - c, where omega + log omega = its argument.
-A task unlike all known ones so gets a large r: "I cannot follow this one". To first order in t, which is tiny beside the squared
-length-scales, it is stationary where n maximises g(n) - |n|^2 / 2 and t_q = 1 / (1 - d^2 g / dh_q^2).
+where r is in closed form: log r = w(c + log(S s^2/2)) - c with c = T D s^2/2 and w(z) the solution of w + log w = z.
+So a task unlike all known ones gets a large r, and predictions that say so.
+
+To first order in t, which is tiny beside the squared length-scales, the bound is stationary where n maximises
+g(n) - |n|^2 / 2 and t_q = 1 / (1 - d^2 g / dh_q^2).
 
 In n this is a least-squares problem with few unknowns: damped Newton steps, batched over tasks, whose Hessians begin
 as Gauss-Newton's and learn by BFGS; from the best point of a coarse set (local optima are real) that has the training
@@ -217,9 +219,7 @@ def _outputs(posterior: Posterior, kx: Tensor, features: Tensor) -> Tensor:
     return (kx @ weights).unflatten(-1, (features.shape[1], -1)) / posterior.noise.sqrt()
 
 
-def _evaluate(
-    posterior: Posterior, kx: Tensor, y: Tensor, valid: Tensor, n: Tensor, numbers: Tensor | None
-) -> _Step:
+def _evaluate(posterior: Posterior, kx: Tensor, y: Tensor, valid: Tensor, n: Tensor, numbers: Tensor | None) -> _Step:
     kappa, slope, _ = _features(posterior, n)
     outputs = _outputs(posterior, kx, torch.cat([kappa.unsqueeze(1), slope], 1))
     residual, jacobian = y / posterior.noise.sqrt() - outputs[:, :, 0], outputs[:, :, 1:]  # [B, T, D], [B, T, Q, D]

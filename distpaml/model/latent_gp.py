@@ -104,9 +104,7 @@ class LatentGP(nn.Module):
     owner: Tensor  # [L], the task each inducing point belongs to
     log_ratio: Tensor  # log r [N]
 
-    def __init__(
-        self, inputs: int, outputs: int, mean: Tensor, descriptors: Tensor, task_noise: bool = False
-    ) -> None:
+    def __init__(self, inputs: int, outputs: int, mean: Tensor, descriptors: Tensor, task_noise: bool = False) -> None:
         super().__init__()
         latent = mean.shape[-1]
         positive = {"transform": torch.exp, "inv_transform": torch.log}

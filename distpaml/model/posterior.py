@@ -7,7 +7,8 @@ q(C^-1 u / sqrt(a)) = N(w_d, P_d) (`collapsed`: P_d = W_d^-1) and alpha_d = C^-T
     variance_d = a (1 - phi'phi) + a phi' P_d phi + unknown_d + r sigma_d^2
     unknown_d  = k_x' [ (alpha_d alpha_d' - Q_d) * e1 e1' * expm1(delta) ] k_x,       Q_d = a C^-T (I - P_d) C^-1
 
-the last but one being what not knowing h adds, and r the noise ratio of the task. All moments are exact under q(h); the mixture itself is not Gaussian.
+the last but one being what not knowing h adds, and r the noise ratio of the task. All moments are exact under q(h);
+the mixture itself is not Gaussian.
 """
 
 from collections.abc import Sequence

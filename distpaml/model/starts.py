@@ -28,7 +28,7 @@ class Start:
 
 
 def starts(data: TrainingSet, last: LatentGP | None, task_noise: bool, restarts: int, seed: int) -> list[Start]:
-    """All that compete: `last`, `opened` and `scratch`; or `scratch` and `restarts` - 1 random ones in the first fit."""
+    """`last`, `opened` and `scratch`; in the first fit `scratch` and `restarts` - 1 random embeddings."""
     generator = torch.Generator().manual_seed(seed + 1)  # the decoder's base samples are drawn with `seed`
     latent, like = data.base.shape[-1], data.x
 

@@ -13,7 +13,7 @@ from distpaml.data import Dataset, Divisors
 from distpaml.data.tasks import Tasks
 from distpaml.evaluate import Evaluation
 from distpaml.model.meta_model import MetaModel
-from distpaml.model.shards import Cotangent, Gradient, LocalShards, BoundInputs, Shard, PartialStatistics
+from distpaml.model.shards import BoundInputs, Cotangent, Gradient, LocalShards, PartialStatistics, Shard
 from distpaml.runtime.local import LocalTrainer, local_parts
 from distpaml.runtime.shards import RayShards
 from distpaml.select.candidates import Candidates
@@ -63,7 +63,9 @@ class ShardActor:
     def forward(self, fit: str, x: Array, y: Array, counts: Array, inputs: BoundInputs) -> PartialStatistics:
         return self._shard(fit, x, y, counts).forward(inputs)
 
-    def backward(self, fit: str, x: Array, y: Array, counts: Array, inputs: BoundInputs, cotangent: Cotangent) -> Gradient:
+    def backward(
+        self, fit: str, x: Array, y: Array, counts: Array, inputs: BoundInputs, cotangent: Cotangent
+    ) -> Gradient:
         return self._shard(fit, x, y, counts).backward(inputs, cotangent)
 
     def _shard(self, fit: str, x: Array, y: Array, counts: Array) -> Shard:

@@ -8,7 +8,7 @@ import numpy as np
 import ray
 from torch import Tensor
 
-from distpaml.model.shards import Cotangent, Gradient, BoundInputs, PartialStatistics, split
+from distpaml.model.shards import BoundInputs, Cotangent, Gradient, PartialStatistics, split
 from distpaml.runtime.futures import fetch
 
 
