@@ -6,7 +6,7 @@ A key is one line and the docstring under it; nothing else has to change when on
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, TypeAdapter, ValidationInfo, WrapValidator, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from distpaml.config.section import List, Positive, Section
@@ -14,6 +14,13 @@ from distpaml.config.tasks import DescriptorConfig, DomainConfig
 from distpaml.config.validation_errors import checked, choice_error
 from distpaml.config.yaml_text import dump, parse, read
 from distpaml.domains import get_domain
+
+PositiveOrAuto = Annotated[
+    int | Literal["auto"],
+    WrapValidator(
+        lambda value, _: value if value == "auto" else TypeAdapter(Positive).validate_python(value, strict=True)
+    ),
+]
 
 PAPER = {"inducing": 300, "inducing_inputs": "free", "noise": "shared"}
 """What `model.preset: paper` sets."""
@@ -26,7 +33,7 @@ class ModelConfig(Section):
     """`paper`: 300 inducing points that move freely, one noise for all tasks; keys that are given win over it."""
     latent: Positive = 2
     """Q, the dimensions of a task's latent variable."""
-    inducing: Positive | Literal["auto"] = "auto"
+    inducing: PositiveOrAuto = "auto"
     """L, the inducing points, never more than transitions; `auto`: until they explain the data, up to a cap."""
     inducing_cap: Positive = 450
     """Most inducing points if `inducing` is auto."""
