@@ -1,10 +1,66 @@
-"""Settings of every test run: one thread per process, and no silent skips in CI."""
+"""Rules of every test run.
+
+- One thread per process.
+- Ctrl-C works in the processes that tests start, also where the suite itself was started with SIGINT ignored.
+- A test that changes the environment variables of its process and leaves them so has failed.
+- Tests marked `gl` are skipped where nothing can be rendered; in CI a skipped test is a failed test.
+- Every test has a time limit: `timeout` in pyproject.toml, and `SLOW_LIMIT` if it is marked `slow`.
+"""
 
 import os
+import signal
+from collections.abc import Iterator
+from functools import cache
 
 import pytest
 
+SLOW_LIMIT = 1200  # seconds
+SET_BY_IMPORTS = {"CRC32C_SW_MODE", "KMP_DUPLICATE_LIB_OK", "PYTEST_CURRENT_TEST", "RAY_CLIENT_MODE"}
+"""Variables that other libraries set when they are imported, and pytest."""
+
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # numpy and torch read it when they are imported
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # started by `nohup` or `&`, and children would inherit it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _kept_environment() -> Iterator[None]:
+    before = dict(os.environ)
+    yield
+    after = dict(os.environ)
+    names = sorted((before | after).keys() - SET_BY_IMPORTS)
+    changed = [name for name in names if before.get(name) != after.get(name)]
+    for name in changed:  # the tests that follow have done nothing wrong
+        if name in before:
+            os.environ[name] = before[name]
+        else:
+            del os.environ[name]
+    assert not changed, f"the environment variables {', '.join(changed)} were left changed"
+
+
+module_keeps_environment = pytest.fixture(autouse=True, scope="module")(_kept_environment)
+test_keeps_environment = pytest.fixture(autouse=True)(_kept_environment)
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.get_closest_marker("slow") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(SLOW_LIMIT))
+
+
+def pytest_runtest_setup(item):
+    if item.get_closest_marker("gl") and (why := _cannot_render()):
+        pytest.skip(why)
+
+
+@cache
+def _cannot_render() -> str | None:
+    from distpaml.descriptors.render import RenderError, working_backend
+
+    try:
+        working_backend()
+    except RenderError as error:
+        return str(error)
+    return None
 
 
 def _failed_if_skipped(report):

@@ -93,7 +93,10 @@ def test_ctrl_c_says_how_to_go_on(tmp_path):
         assert run.stdout.readline().startswith("round 0/500")
         begin = monotonic()
         run.send_signal(signal.SIGINT)
-        _, error = run.communicate(timeout=30)
+        try:
+            _, error = run.communicate(timeout=30)
+        finally:
+            run.kill()
     assert run.returncode == 130
     assert error == "Stopped; the same command goes on from the last finished round.\n"
     assert monotonic() - begin < 20

@@ -1,17 +1,23 @@
 """Simulated steps per second on one thread: the batched path against loops of dm_control's `env.step`.
 
 All sides run the same cart-poles (variant `paper`) under the same controls, take turns, and must return the
-same trajectories to the last bit. Three lines, because what one counts decides the ratio:
+same trajectories to the last bit. The ratio depends on what you count, so there are three lines:
 
-    rollout        what a new task costs: from its parameters to its trajectory. Ours is `simulate`, which
-                   compiles a model without visuals; the other edits the suite's XML, makes the suite's
-                   swing-up environment of it, textures and all, and steps that
-    rollout-steps  the same environments and models built beforehand: stepping alone
-    rollout-bare   stepping alone, the other side with our model without visuals and a task that observes the
+    rollout        the cost of a new task, from its parameters to its trajectory. Ours is `simulate`, which
+                   compiles a model without visuals; the other side edits the suite's XML, builds the suite's
+                   swing-up environment from it, textures and all, and steps that
+    rollout-steps  stepping only, with models and environments built beforehand
+    rollout-bare   stepping only, the other side with our model without visuals and a task that observes the
                    state and rewards nothing: the least that `env.step` can cost
+
+The race runs in a process of its own with MUJOCO_GL=disable: dm_control looks for a display when it is imported,
+and sets environment variables that would stay with whoever called us.
 """
 
+import json
 import os
+import subprocess
+import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterable
 from statistics import median
@@ -32,17 +38,33 @@ REPEATS = 5
 
 
 def run(options: Namespace) -> list[Result]:
-    os.environ.setdefault("MUJOCO_GL", "disable")  # dm_control would look for a display
+    command = [sys.executable, "-m", "distpaml.bench.rollout", str(TASKS), str(REPEATS)]
+    done = subprocess.run(command, env={**os.environ, "MUJOCO_GL": "disable"}, stdout=subprocess.PIPE, text=True)
+    if done.returncode:
+        raise RuntimeError(f"the process of the benchmark ended with status {done.returncode}.")
+    speed = json.loads(done.stdout)
+    return [
+        Result(name, speed[ours] / speed[other], speed[ours], speed[other], "steps/s", against)
+        for name, ours, other, against in (
+            ("rollout", "simulate", "build and env.step", "a new suite environment per task and env.step"),
+            ("rollout-steps", "steps", "env.step", "env.step alone, suite environments built beforehand"),
+            ("rollout-bare", "steps", "bare env.step", "env.step alone, with nothing to observe or reward"),
+        )
+    ]
+
+
+def race(count: int, repeats: int) -> dict[str, float]:
+    """Steps per second of every side on `count` tasks."""
     domain = CartPole()
     low, high = np.array(list(domain.box.values())).T
-    tasks = rng(0, "bench-tasks").uniform(low, high, (TASKS, len(low)))
-    starts = np.stack([domain.start(rng(0, "bench-start", i)) for i in range(TASKS)])
+    tasks = rng(0, "bench-tasks").uniform(low, high, (count, len(low)))
+    starts = np.stack([domain.start(rng(0, "bench-start", i)) for i in range(count)])
     signal = control_signal(
         domain.control_limit, domain.alternations, domain.trajectory_length, rng(0, "bench-controls")
     )
-    controls = np.repeat(signal[None], TASKS, axis=0)
+    controls = np.repeat(signal[None], count, axis=0)
 
-    few = slice(0, TASKS // 10)  # the other side is slow, and a suite model with its textures has 12 MB
+    few = slice(0, count // 10)  # the other side is slow, and a suite model with its textures takes 12 MB
     models = [domain.model(task, visual=False) for task in tasks]
     suite = [_suite_environment(task) for task in tasks[few]]
     bare = [_bare_environment(model) for model in models[few]]
@@ -54,21 +76,13 @@ def run(options: Namespace) -> list[Result]:
         "env.step": lambda: _loop(suite, starts[few], controls[few]),
         "bare env.step": lambda: _loop(bare, starts[few], controls[few]),
     }
-    speed = _steps_per_second(sides)
-    return [
-        Result(name, speed[ours] / speed[other], speed[ours], speed[other], "steps/s", against)
-        for name, ours, other, against in (
-            ("rollout", "simulate", "build and env.step", "a new suite environment per task and env.step"),
-            ("rollout-steps", "steps", "env.step", "env.step alone, suite environments built beforehand"),
-            ("rollout-bare", "steps", "bare env.step", "env.step alone, with nothing to observe or reward"),
-        )
-    ]
+    return _steps_per_second(sides, repeats)
 
 
-def _steps_per_second(sides: dict[str, Callable[[], Array]]) -> dict[str, float]:
-    """Median speed of each side over `REPEATS` rounds in which all take turns, after a round to warm up.
+def _steps_per_second(sides: dict[str, Callable[[], Array]], repeats: int) -> dict[str, float]:
+    """Median speed of each side over `repeats` rounds in which all take turns, after a warm-up round.
 
-    The first side has all the tasks; the trajectories of the others must be the first of its own.
+    The first side runs all the tasks; the others run the first few of them and must get the same trajectories.
     """
     expected = next(iter(sides.values()))()
     for name, side in sides.items():
@@ -76,7 +90,7 @@ def _steps_per_second(sides: dict[str, Callable[[], Array]]) -> dict[str, float]
         if not np.array_equal(states, expected[: len(states)]):
             raise RuntimeError(f"the trajectories of {name!r} are not those of the batched path.")
     speeds: dict[str, list[float]] = {name: [] for name in sides}
-    for _ in range(REPEATS):
+    for _ in range(repeats):
         for name, side in sides.items():
             begin = perf_counter()
             states = side()
@@ -136,3 +150,7 @@ def _bare_environment(model: Any) -> Any:
             return 0.0
 
     return control.Environment(Physics.from_model(MjModel(model)), Bare())
+
+
+if __name__ == "__main__":
+    print(json.dumps(race(*map(int, sys.argv[1:]))))

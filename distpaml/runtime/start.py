@@ -16,6 +16,7 @@ from distpaml.config import ExperimentConfig
 from distpaml.config.yaml_text import read
 from distpaml.errors import UserError
 from distpaml.plugins import own_modules
+from distpaml.runtime.environment import own_environment
 from distpaml.runtime.resources import check_fits
 
 QUIET = {"RAY_DEDUP_LOGS": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0", "RAY_IGNORE_UNHANDLED_ERRORS": "1"}
@@ -30,9 +31,15 @@ def connected(configs: Iterable[ExperimentConfig], verbose: bool = False) -> Ite
     What comes of it is whether the cluster was there before. Modules of the user's own that the configs name travel
     to the machines of a cluster.
     """
-    for name, value in QUIET.items():
-        os.environ.setdefault(name, value)
-    address = running()
+    with own_environment():
+        for name, value in QUIET.items():
+            os.environ.setdefault(name, value)
+        with _connection(running(), configs, verbose) as address:
+            yield bool(address)
+
+
+@contextmanager
+def _connection(address: str | None, configs: Iterable[ExperimentConfig], verbose: bool) -> Iterator[str | None]:
     quiet: dict[str, Any] = {} if verbose else {"log_to_driver": False, "logging_level": "error"}
     modules = own_modules(name for config in configs for name in plugin_names(config))
     terminate = signal.getsignal(signal.SIGTERM)
@@ -49,7 +56,7 @@ def connected(configs: Iterable[ExperimentConfig], verbose: bool = False) -> Ite
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, terminate)  # Ray has put its own there, which aborts
     try:
-        yield bool(address)
+        yield address
     finally:
         ray.shutdown()
 

@@ -13,6 +13,7 @@ from typing import Any
 from distpaml.config import ExperimentConfig
 from distpaml.durable_io import locked, write_durably
 from distpaml.errors import UserError
+from distpaml.runtime.environment import own_environment
 from distpaml.runtime.resources import bundles, refusal
 from distpaml.sweep.journal import Journal
 from distpaml.sweep.load import to_yaml
@@ -58,6 +59,7 @@ def opened(sweep: Sweep) -> Iterator[Journal]:
         yield Journal(sweep.storage.local / "events.jsonl")
 
 
+@own_environment()
 def run_sweep(sweep: Sweep, journal: Journal, again: bool, verbose: bool, say: Callable[[str], None]) -> None:
     """Everything that is left of the sweep; returns when nothing is. Failed trials are repeated if `again`."""
     os.environ.update({name: value for name, value in SETTINGS.items() if name not in os.environ})

@@ -25,7 +25,7 @@ def test_rollout_writes_its_comparisons(tmp_path, monkeypatch, capsys):
 def test_sides_that_disagree_are_not_compared():
     sides = {"batch": lambda: np.zeros((2, 3, 4)), "other": lambda: np.full((1, 3, 4), 1e-16)}
     with pytest.raises(RuntimeError, match="'other' are not those of the batched path"):
-        rollout._steps_per_second(sides)
+        rollout._steps_per_second(sides, 1)
 
 
 def test_unknown_name_is_a_sentence(capsys):

@@ -93,5 +93,8 @@ def test_ctrl_c_ends_it_without_noise(tmp_path):
         assert process.stdout.readline() == f"{tmp_path} has no run yet; the page will show the first finished round.\n"
         assert process.stdout.readline().startswith("Dashboard: http://127.0.0.1:")
         process.send_signal(signal.SIGINT)
-        out, error = process.communicate(timeout=20)
+        try:
+            out, error = process.communicate(timeout=20)
+        finally:
+            process.kill()
     assert (out, error, process.returncode) == ("Dashboard ended; the runs go on.\n", "", 0)
