@@ -18,8 +18,9 @@ COMMANDS = {
     "attach": "what was observed of a task that nobody asked for",
     "fail": "a task could not be tried",
     "status": "where an experiment stands",
+    "repair": "go back to the last whole line of a damaged journal",
 }
-ASK_TELL = ("new", "ask", "tell", "attach", "fail", "status")
+ASK_TELL = ("new", "ask", "tell", "attach", "fail", "status", "repair")
 """Commands that are `python -m distpaml.ask_tell COMMAND …`."""
 
 

@@ -1,20 +1,28 @@
-"""Files that are there whole or not at all, whatever happens while they are written, and folders with one writer."""
+"""Files that are there whole or not at all, whatever happens while they are written, and folders with one writer.
+
+No write follows a symbolic link: whoever can put one into a folder could otherwise have us overwrite a file elsewhere.
+"""
 
 import os
+import re
+import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from secrets import token_hex
 
 from filelock import FileLock, Timeout
 
 from distpaml.errors import UserError
 
+_SCRATCH = re.compile(r"\.[0-9a-f]{16}\.tmp")
+
 
 def write_durably(path: Path, contents: bytes) -> None:
     """Write beside `path` and rename: a crash leaves the old file or the new one, a failure no trace."""
-    beside = path.with_name(f".{path.name}")
+    beside = path.with_name(f".{token_hex(8)}.tmp")
     try:
-        with open(beside, "wb") as file:
+        with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666), "wb") as file:
             file.write(contents)
             file.flush()
             os.fsync(file.fileno())
@@ -24,9 +32,10 @@ def write_durably(path: Path, contents: bytes) -> None:
 
 
 def append_durably(path: Path, line: bytes) -> None:
-    """Add a line to a file: when this returns it is safe, and a failure leaves the file as it was."""
+    """Add a line to a file: it is safe when this returns, and a failure leaves the file as it was."""
     new = not path.exists()
-    with open(path, "ab", buffering=0) as file:
+    flags = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | (os.O_CREAT | os.O_EXCL if new else 0)
+    with open(os.open(path, flags, 0o666), "ab", buffering=0) as file:
         size = file.seek(0, os.SEEK_END)
         try:
             while line:
@@ -50,10 +59,10 @@ def sync_folder(folder: Path) -> None:
 
 @contextmanager
 def locked(folder: Path, other: str, patience: float = 0.0) -> Iterator[None]:
-    """The folder, made if need be, with nobody else writing into it; `other` is who might, for `patience` seconds."""
+    """The folder, created if need be, with nobody else writing into it; waits `patience` seconds for `other`."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        open(folder / "lock", "ab").close()
+        os.close(os.open(folder / "lock", os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o666))
     except OSError as error:
         raise UserError(f"{folder} cannot be written: {error.strerror or error}; choose another directory.") from error
     lock = FileLock(folder / "lock", patience, thread_local=False, poll_interval=0.02, fallback_to_soft=False)
@@ -64,6 +73,15 @@ def locked(folder: Path, other: str, patience: float = 0.0) -> Iterator[None]:
     except OSError as error:
         raise UserError(f"{folder} cannot be locked: {error.strerror}; choose a directory on another disk.") from error
     try:
+        _tidy(folder)
         yield
     finally:
         lock.release()
+
+
+def _tidy(folder: Path) -> None:
+    """Remove what killed processes left half written."""
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if _SCRATCH.fullmatch(entry.name) and stat.S_ISREG(entry.stat(follow_symlinks=False).st_mode):
+                os.unlink(entry)

@@ -1,4 +1,4 @@
-"""What a run leaves on disk, and how it goes on from there.
+"""What a run keeps on disk, and how it resumes from there.
 
     config.yaml           the experiment, every key
     records.jsonl         one line per finished round
@@ -6,15 +6,16 @@
     round-07/model.safetensors   the model; only the newest round keeps its own
     lock                  held while a run writes here
 
-A round is finished when its line in records.jsonl is complete, and its files are safe on disk before the line is
-written. So a run that is killed at any moment goes on from the last finished round, with the same results.
+A round is finished once its line in records.jsonl is complete, and its files are safe on disk before the line is
+written. So a run that is killed at any moment resumes from the last finished round, with the same results. The line
+holds checksums of itself and of its files (`distpaml.checksums`). A run that finds one broken stops before it writes
+anything; with `repair` it goes back to the last round of which everything is whole.
 """
 
 import os
 import shutil
-import zipfile
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Self
@@ -23,12 +24,13 @@ import numpy as np
 import torch
 from pydantic import ValidationError
 
+from distpaml.checksums import DamagedError, Line, checksum, read_verified, sealed, verified
 from distpaml.config import ExperimentConfig
 from distpaml.data import Dataset
 from distpaml.durable_io import append_durably, locked, sync_folder, write_durably
 from distpaml.errors import UserError
 from distpaml.model.meta_model import MetaModel
-from distpaml.model.storage import load_model, save_model
+from distpaml.model.storage import load_model, serialised
 from distpaml.rounds import Record, Round, State
 
 PRIOR_SAMPLES = 8
@@ -40,18 +42,21 @@ FREE = ("out", "runtime")
 class RunDirectory:
     """The directory of one run, locked while it is open: `with RunDirectory(path, config) as run: …`.
 
-    Another process that writes into it is waited for, `patience` seconds.
+    Waits up to `patience` seconds for another process that writes into it.
     """
 
-    def __init__(self, path: Path, config: ExperimentConfig, patience: float = 0.0) -> None:
-        self.path, self.config, self.patience = path, config, patience
+    def __init__(self, path: Path, config: ExperimentConfig, patience: float = 0.0, repair: bool = False) -> None:
+        self.path, self.config, self.patience, self.repair = path, config, patience, repair
         self.records: list[Record] = []
+        self._digest = ""  # of the last line
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
             stack.enter_context(locked(self.path, "Another run", self.patience))
+            if self.repair:
+                self._go_back()
             self._check()
-            self.records = self._recover()
+            self._recover()
             self._held = stack.pop_all()
         return self
 
@@ -63,34 +68,38 @@ class RunDirectory:
         if not self.records:
             return None
         parts = [read_arrays(self.path, record.round) for record in self.records]
-        data = Dataset.concatenate([_dataset(part, self.folder(i)) for i, part in enumerate(parts)])
-        return State(data, load_model(self.folder(self.records[-1].round) / "model.safetensors"), len(self.records))
+        data = Dataset.concatenate([Dataset(**{name: arrays[name] for name in DATA}) for arrays in parts])
+        return State(data, read_model(self.path, self.records[-1].round), len(self.records))
 
     def add(self, round: Round) -> None:
-        """Keep a finished round; when this returns it will survive whatever comes."""
-        folder = self.folder(round.record.round)
+        """Keep a finished round; once this returns, it survives whatever happens."""
+        number = round.record.round
+        buffer = BytesIO()
+        np.savez(buffer, allow_pickle=False, **_arrays(round))
+        files = {_arrays_file(number): buffer.getvalue(), _model_file(number): serialised(round.model)}
+        folder = self.path / _folder(number)
         with _writing(folder):
             if not self._config.exists():
                 write_durably(self._config, self.config.to_yaml().encode())
                 sync_folder(self.path)
-            shutil.rmtree(folder, ignore_errors=True)  # what an interrupted attempt left
+            shutil.rmtree(folder, ignore_errors=True)  # left by an interrupted attempt
             folder.mkdir()
-            buffer = BytesIO()
-            np.savez(buffer, allow_pickle=False, **_arrays(round))
-            write_durably(folder / "arrays.npz", buffer.getvalue())
-            save_model(round.model, folder / "model.safetensors")
+            for name, contents in files.items():
+                write_durably(self.path / name, contents)
             sync_folder(folder)
             sync_folder(self.path)
+            if number == 0:
+                files = {"config.yaml": self._config.read_bytes(), **files}
+        checksums = {name: checksum(contents) for name, contents in files.items()}
+        line, digest = sealed(round.record.model_dump_json(), checksums, self._digest)
         with _writing(self._lines):
-            append_durably(self._lines, round.record.model_dump_json().encode() + b"\n")
+            append_durably(self._lines, line)
         self.records.append(round.record)
+        self._digest = digest
         with _writing(self.path):
             for model in self.path.glob("round-*/model.safetensors"):
                 if model.parent != folder:
                     model.unlink()
-
-    def folder(self, round: int) -> Path:
-        return self.path / f"round-{round:02d}"
 
     @property
     def _config(self) -> Path:
@@ -101,52 +110,113 @@ class RunDirectory:
         return self.path / "records.jsonl"
 
     def _check(self) -> None:
-        """Nothing but this experiment may be here. Until its first round is finished, its config is not either."""
+        """Nothing but this experiment may be here. Until its first round is finished, not even its config is."""
         if self._config.exists():
             check_same(ExperimentConfig.from_yaml(self._config), self.config, self.path)
-        elif others := [file.name for file in self.path.iterdir() if file.name not in ("lock", ".config.yaml")]:
+        elif others := [file.name for file in self.path.iterdir() if file.name != "lock"]:
             raise UserError(f"{self.path} is not the directory of a run: it has {min(others)} but no config.yaml.")
 
-    def _recover(self) -> list[Record]:
-        """The finished rounds; a line that was cut off at the end of the file is dropped."""
-        records, complete = [], 0
-        lines = _read(self._lines).splitlines(keepends=True) if self._lines.exists() else []
-        for number, line in enumerate(lines):
-            try:
-                record = Record.model_validate_json(line)
-                if record.round != number or not line.endswith(b"\n"):
-                    raise ValueError(f"it should be round {number}, ended by a line break")
-            except (ValidationError, ValueError) as error:
-                if not line.endswith(b"\n"):
-                    with _writing(self._lines):
-                        os.truncate(self._lines, complete)
-                    break
-                said = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
-                raise UserError(f"{self._lines} is damaged in line {number + 1}: {said}.") from error
-            records.append(record)
-            complete += len(line)
-        return records
+    def _recover(self) -> None:
+        """Read the finished rounds, and drop a line that was cut off at the end of the file."""
+        contents = _read(self._lines) if self._lines.exists() else b""
+        lines = list(verified(contents, self._lines, _remedy(self.path)))
+        for line in lines:
+            for name in line.files:
+                if line is lines[-1] or not name.endswith(".safetensors"):
+                    _verify(self.path, line, name)
+        self.records = [_record(line, self._lines) for line in lines]
+        self._digest = lines[-1].digest if lines else ""
+        whole = sum(line.size for line in lines)
+        if whole < len(contents):
+            with _writing(self._lines):
+                os.truncate(self._lines, whole)
+
+    def _go_back(self) -> None:
+        """Drop every round after the last whole one: with its line, its arrays and all before it, and its model."""
+        contents = _read(self._lines) if self._lines.exists() else b""
+        rounds = read = whole = kept = 0
+        with suppress(DamagedError):
+            for line in verified(contents, self._lines, ""):
+                for name in line.files:
+                    if name != _model_file(rounds):
+                        _verify(self.path, line, name)
+                    if name == "config.yaml":
+                        self._check()  # another experiment is not repaired but refused
+                rounds, read = rounds + 1, read + line.size
+                with suppress(DamagedError):
+                    _verify(self.path, line, _model_file(rounds - 1))
+                    whole, kept = rounds, read
+        if whole == contents.count(b"\n"):
+            return
+        with _writing(self.path):
+            for folder in self.path.glob("round-*"):
+                if int(folder.name.removeprefix("round-")) >= whole:
+                    shutil.rmtree(folder)
+            if whole:
+                write_durably(self._lines, contents[:kept])
+            else:
+                self._config.unlink(missing_ok=True)
+                self._lines.unlink()
+            sync_folder(self.path)
 
 
 def read_records(path: Path) -> list[Record]:
-    """The finished rounds of the run in `path`, which may still be going on; nothing is changed."""
-    lines = _read(path / "records.jsonl").splitlines(keepends=True)
-    try:
-        return [Record.model_validate_json(line) for line in lines if line.endswith(b"\n")]
-    except ValidationError as error:
-        raise UserError(f"{path / 'records.jsonl'} is damaged: {error.errors()[0]['msg']}.") from error
+    """The finished rounds of the run in `path`, which may still be running; changes nothing."""
+    file = path / "records.jsonl"
+    lines = list(verified(_read(file), file, _remedy(path)))
+    if lines:
+        _verify(path, lines[0], "config.yaml")
+    return [_record(line, file) for line in lines]
 
 
 def read_arrays(path: Path, round: int) -> dict[str, Any]:
     """The arrays of one finished round of the run in `path`."""
-    file = path / f"round-{round:02d}" / "arrays.npz"
+    contents = _verify(path, _line(path, round), _arrays_file(round))
+    with np.load(BytesIO(contents), allow_pickle=False) as arrays:
+        return dict(arrays)
+
+
+def read_model(path: Path, round: int) -> MetaModel:
+    """The model of the newest finished round of the run in `path`; the others do not keep theirs."""
+    _verify(path, _line(path, round), _model_file(round))
+    return load_model(path / _model_file(round))
+
+
+def _folder(round: int) -> str:
+    return f"round-{round:02d}"
+
+
+def _arrays_file(round: int) -> str:
+    return f"{_folder(round)}/arrays.npz"
+
+
+def _model_file(round: int) -> str:
+    return f"{_folder(round)}/model.safetensors"
+
+
+def _remedy(path: Path) -> str:
+    return f"restore it from a copy, or add --repair to distpaml.run --out {path} to go back to the last whole round"
+
+
+def _verify(path: Path, line: Line, name: str) -> bytes:
+    return read_verified(path / name, line.files[name], _remedy(path))
+
+
+def _line(path: Path, round: int) -> Line:
+    file = path / "records.jsonl"
+    lines = list(verified(_read(file), file, _remedy(path)))
+    if round >= len(lines):
+        raise UserError(f"{file} has no round {round}; its last one is {len(lines) - 1}.")
+    return lines[round]
+
+
+def _record(line: Line, file: Path) -> Record:
     try:
-        with np.load(file, allow_pickle=False) as arrays:
-            return dict(arrays)
-    except OSError as error:
-        raise UserError(f"{file} cannot be read: {error.strerror or error}.") from error
-    except (ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise UserError(f"{file} is damaged: {' '.join(str(error).split())}.") from error
+        return Record.model_validate(line.values)
+    except ValidationError as error:
+        raise UserError(
+            f"{file} was written by another version of distpaml: {error.errors()[0]['msg']}; choose another directory."
+        ) from error
 
 
 def _arrays(round: Round) -> dict[str, Any]:
@@ -183,13 +253,6 @@ def _image_arrays(model: MetaModel, first: bool) -> dict[str, Any]:
         "image_labels": vae.labels.numpy(),
     }
     return arrays | ({"images": vae.images.numpy().astype(np.float16)} if first else {})
-
-
-def _dataset(arrays: Mapping[str, Any], folder: Path) -> Dataset:
-    try:
-        return Dataset(**{name: arrays[name] for name in DATA})
-    except (KeyError, ValueError) as error:
-        raise UserError(f"{folder / 'arrays.npz'} is damaged: {error}.") from error
 
 
 def check_same(kept: ExperimentConfig, now: ExperimentConfig, path: Path) -> None:

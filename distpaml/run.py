@@ -28,12 +28,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--config", metavar="FILE|NAME", help=f"a YAML file or one of {', '.join(shipped())}")
     parser.add_argument("--out", metavar="DIR", help="the run's directory; runs/NAME-METHOD-SEED unless given")
     parser.add_argument("--quick", action="store_true", help="shrink the experiment to about a minute")
+    parser.add_argument(
+        "--repair", action="store_true", help="if files are damaged, redo all after the last whole round"
+    )
     options = parser.parse_intermixed_args(arguments)
     console = Console(highlight=False)
     try:
         config = load(options.config, options.overrides, options.quick)
         path = Path(options.out or config.out or _directory(config, options.quick))
-        return _run(config, path, console)
+        return _run(config, path, options.repair, console)
     except (UserError, SimulationError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -46,12 +49,12 @@ def _directory(config: ExperimentConfig, quick: bool) -> str:
     return f"runs/{config.name}-{config.method}-{config.seed}{'-quick' if quick else ''}"
 
 
-def _run(config: ExperimentConfig, path: Path, console: Console) -> int:
+def _run(config: ExperimentConfig, path: Path, repair: bool, console: Console) -> int:
     from distpaml.report import write_report
     from distpaml.runtime.run_experiment import run_to_end  # loads torch, which a misspelt key need not wait for
 
     with _Display(config, console) as display:
-        records = run_to_end(config, path, display.stage, display.finished)
+        records = run_to_end(config, path, display.stage, display.finished, repair)
     console.print(_table(records))
     console.print(f"Records: {path}", soft_wrap=True)
     console.print(f"Report: {write_report([path], path / 'report')}", soft_wrap=True)

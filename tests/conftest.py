@@ -15,7 +15,13 @@ from functools import cache
 import pytest
 
 SLOW_LIMIT = 1200  # seconds
-SET_BY_IMPORTS = {"CRC32C_SW_MODE", "KMP_DUPLICATE_LIB_OK", "PYTEST_CURRENT_TEST", "RAY_CLIENT_MODE"}
+SET_BY_IMPORTS = {
+    "CRC32C_SW_MODE",
+    "KMP_DUPLICATE_LIB_OK",
+    "KMP_INIT_AT_FORK",
+    "RAY_CLIENT_MODE",
+    "PYTEST_CURRENT_TEST",
+}
 """Variables that other libraries set when they are imported, and pytest."""
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # numpy and torch read it when they are imported

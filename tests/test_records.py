@@ -146,40 +146,101 @@ def test_a_torn_last_line_is_dropped_and_its_round_redone(tmp_path, undisturbed,
 
 
 @pytest.mark.parametrize(
-    "damage, sentence",
+    "damage, line",
     [
-        (lambda lines: [lines[0], "not json", lines[2]], "damaged in line 2: Invalid JSON"),
-        (lambda lines: [lines[0], lines[0].replace("rmse", "rmze", 1), lines[2]], "damaged in line 2: Field required"),
-        (lambda lines: [lines[0], lines[0], lines[2]], "damaged in line 2: it should be round 1"),
-        (lambda lines: [lines[1], lines[2]], "damaged in line 1: it should be round 0"),
-        (lambda lines: [*lines[:2], lines[2].replace("rmse", "rmze", 1)], "damaged in line 3: Field required"),
+        (lambda lines: [lines[0], "not json", lines[2]], 2),
+        (lambda lines: [lines[0], lines[1].replace('"tasks":4', '"tasks":5'), lines[2]], 2),
+        (lambda lines: [lines[0], lines[0], lines[2]], 2),
+        (lambda lines: [lines[1], lines[2]], 1),
+        (lambda lines: [lines[0], lines[2], lines[1]], 2),
+        (lambda lines: [*lines[:2], lines[2].replace("rmse", "rmze", 1)], 3),
+        (lambda lines: ["", *lines], 1),
     ],
 )
-def test_a_damaged_line_is_a_sentence(copy, damage, sentence):
+def test_a_damaged_line_is_a_sentence_and_nothing_is_rewritten(copy, damage, line):
     records = copy / "records.jsonl"
     records.write_text("".join(line + "\n" for line in damage(records.read_text().splitlines())))
-    before = records.read_bytes()
+    before = contents_of(copy)
+    sentence = f"records.jsonl is damaged in line {line}, which does not match its checksum; .*--repair"
     with pytest.raises(UserError, match=sentence):
         run_to_end(CONFIG, copy)
-    assert records.read_bytes() == before
+    with pytest.raises(UserError, match=sentence):
+        read_records(copy)
+    assert contents_of(copy) == before
+
+
+def contents_of(folder: Path) -> dict[Path, bytes]:
+    return {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
 @pytest.mark.parametrize(
-    "file, contents, sentence",
+    "file, how",
     [
-        ("round-01/arrays.npz", b"PK\x03\x04 but no archive", "round-01/arrays.npz is damaged"),
-        ("round-01/arrays.npz", None, "round-01/arrays.npz cannot be read: No such file"),
-        ("round-02/model.safetensors", b"\0" * 100, "model.safetensors is damaged"),
-        ("round-02/model.safetensors", None, "model.safetensors .*No such file"),
-        ("config.yaml", b"seed: many\n", "seed is 'many' but should be a whole number"),
+        ("round-00/arrays.npz", "bit"),
+        ("round-01/arrays.npz", "missing"),
+        ("round-02/model.safetensors", "bit"),
+        ("round-02/model.safetensors", "empty"),
+        ("config.yaml", "bit"),
     ],
 )
-def test_a_damaged_or_missing_file_is_a_sentence(copy, file, contents, sentence):
+def test_a_damaged_file_is_a_sentence_until_it_is_repaired(copy, undisturbed, file, how):
+    contents = bytearray((copy / file).read_bytes())
     (copy / file).unlink()
-    if contents is not None:
-        (copy / file).write_bytes(contents)
-    with pytest.raises(UserError, match=sentence), RunDirectory(copy, CONFIG) as run:
-        run.state()
+    if how != "missing":
+        contents[len(contents) // 2] ^= 1
+        (copy / file).write_bytes(contents if how == "bit" else b"")
+    before = contents_of(copy)
+    with pytest.raises(UserError, match=f"{file}|holds another experiment|but no config.yaml"):
+        run_to_end(CONFIG, copy)
+    assert contents_of(copy) == before
+    run_to_end(CONFIG, copy, repair=True)
+    same_run(copy, undisturbed)
+
+
+def test_repair_keeps_every_round_up_to_the_last_whole_one(tmp_path, undisturbed):
+    with pytest.raises(StopHere):
+        run_to_end(CONFIG, tmp_path / "run", finished=stop_after(1))
+    lines = tmp_path / "run" / "records.jsonl"
+    two = lines.read_bytes()
+    with open(lines, "ab") as file:
+        file.write(b'{"round":2}\n')
+    with pytest.raises(UserError, match="damaged in line 3"):
+        run_to_end(CONFIG, tmp_path / "run")
+    run_to_end(CONFIG, tmp_path / "run", repair=True)
+    assert lines.read_bytes().startswith(two)  # times and all: not made again
+    same_run(tmp_path / "run", undisturbed)
+
+
+def test_repair_changes_nothing_that_is_whole_and_refuses_another_experiment(copy):
+    before = contents_of(copy)
+    run_to_end(CONFIG, copy, repair=True)
+    assert contents_of(copy) == before
+    (copy / "round-01/arrays.npz").write_bytes(b"")
+    damaged = contents_of(copy)
+    with pytest.raises(UserError, match="holds another experiment: seed is 0 there and 1 here"):
+        run_to_end(tiny("method=paml-pool", "evaluation.shots=[3]", "seed=1"), copy, repair=True)
+    assert contents_of(copy) == damaged
+
+
+def test_no_flipped_bit_goes_unnoticed(copy, undisturbed):
+    """One bit in any byte of any file: a sentence, or the very same run."""
+    rng = np.random.default_rng(0)
+    files = [file for file in sorted(copy.rglob("*")) if file.is_file() and file.name != "lock"]
+    for _ in range(60):
+        file = files[rng.integers(len(files))]
+        whole = file.read_bytes()
+        changed = bytearray(whole)
+        changed[rng.integers(len(whole))] ^= 1 << rng.integers(8)
+        file.write_bytes(changed)
+        try:
+            with RunDirectory(copy, CONFIG) as run:
+                run.state()
+                assert len(run.records) < ROUNDS and file.name == "records.jsonl"  # its last line break
+        except UserError:
+            pass
+        file.write_bytes(whole)
+    with RunDirectory(copy, CONFIG) as run:
+        assert run.state() is not None
 
 
 def test_pickled_arrays_are_not_read(copy):

@@ -6,6 +6,7 @@
     attach FILE… KEY=VALUE…       a task that nobody asked for, by its descriptor
     fail ID REASON…               a task that could not be tried, or data to be withdrawn
     status                        where the experiment stands
+    repair                        go back to the last whole line of a damaged journal
 
 All but `new` work on the experiment in the working folder, or in `--dir DIR`.
 """
@@ -100,8 +101,15 @@ def status(options: Namespace) -> None:
     print("The model chooses." if found.choosing else f"The model chooses after {missing} more.")
 
 
+def repair(options: Namespace) -> None:
+    from distpaml.ask_tell.journal import Journal
+
+    lines, aside = Journal(Path(options.dir)).repair()
+    print(f"Kept {lines} lines; the rest is in {aside}." if aside else f"All {lines} lines are whole; nothing changed.")
+
+
 COMMANDS: dict[str, Callable[[Namespace], None]] = {
-    command.__name__: command for command in (new, ask, tell, attach, fail, status)
+    command.__name__: command for command in (new, ask, tell, attach, fail, status, repair)
 }
 
 

@@ -23,7 +23,19 @@ from numpy.typing import ArrayLike
 
 from distpaml.ask_tell import choice
 from distpaml.ask_tell.declaration import Declaration
-from distpaml.ask_tell.journal import OTHER, PATIENCE, Ask, Asked, Attach, Event, Fail, Journal, Tell, explained
+from distpaml.ask_tell.journal import (
+    DECLARATION,
+    OTHER,
+    PATIENCE,
+    Ask,
+    Asked,
+    Attach,
+    Event,
+    Fail,
+    Journal,
+    Tell,
+    explained,
+)
 from distpaml.ask_tell.recordings import Recording, record
 from distpaml.ask_tell.space import Space, settled
 from distpaml.ask_tell.state import State, Task
@@ -36,7 +48,6 @@ if TYPE_CHECKING:  # they load torch, which only models need
     from distpaml.model.meta_model import MetaModel
     from distpaml.model.posterior import Latents
 
-DECLARATION = "experiment.yaml"
 MOST = 1000
 """Tasks that can be asked for at once."""
 
@@ -259,11 +270,7 @@ class Experiment:
     def _catch_up(self, refresh: bool = True) -> None:
         if refresh:
             self._journal.refresh()
-        try:
-            self._state.apply(self._journal.events[self._state.lines :])
-        except KeyError as error:
-            line = self._state.lines
-            raise UserError(f"{self._journal.file} is damaged in line {line}: there is no task {error}.") from error
+        self._state.apply(self._journal.events[self._state.lines :])
 
     def _choosing(self, state: State) -> bool:
         return len(state.order) >= self.declaration.initial
@@ -322,7 +329,7 @@ def _read(folder: Path) -> Declaration | None:
 
 
 def _must_be_empty(folder: Path) -> None:
-    others = [file.name for file in folder.iterdir() if file.name not in ("lock", f".{DECLARATION}")]
+    others = [file.name for file in folder.iterdir() if file.name != "lock"]
     if others:
         raise UserError(f"{folder} is not empty: it has {min(others)}; choose a new directory for an experiment.")
 

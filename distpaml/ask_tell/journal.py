@@ -1,22 +1,24 @@
-"""What an experiment leaves on disk. The journal is the truth; all else follows from it or is named in it.
+"""What an experiment keeps on disk. The journal is the truth; everything else follows from it or is named in it.
 
     experiment.yaml       the declaration, every key
     journal.jsonl         one line per call that changed something
-    data/0007.npz         the trajectories that line 7 brought
+    data/0007.npz         the trajectories of line 7
     model-….safetensors   fitted models; they can be computed again
     lock                  held during a call that writes
+    damaged-1/            what a repair set aside
 
-A line is written when its arrays are safe on disk, and a call returns when its line is. So a process that is killed
-at any moment loses nothing that was returned; half a line at the end was not, and is dropped. Two processes may work
-on one experiment: calls wait for each other, and each begins by reading what the other has added.
+A line is written once its arrays are safe on disk, and a call returns once its line is. So a process that is killed
+at any moment loses nothing that was returned; half a line at the end was not returned, and is dropped. Lines hold
+checksums of themselves and of their files (`distpaml.checksums`). Two processes may work on one experiment: calls
+wait for each other, and each first reads what the other has added.
 """
 
 import os
-import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from io import BytesIO
+from itertools import count
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -24,9 +26,11 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from distpaml.ask_tell.recordings import Recording
+from distpaml.checksums import DamagedError, checksum, read_verified, sealed, verified
 from distpaml.durable_io import append_durably, locked, sync_folder, write_durably
 from distpaml.errors import UserError
 
+DECLARATION = "experiment.yaml"
 OTHER, PATIENCE = "Another process", 60.0
 """Whom calls wait for, and how many seconds."""
 
@@ -102,7 +106,8 @@ class Journal:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.events: list[Event] = []
-        self._read_to = 0  # bytes
+        self._files: list[Mapping[str, str]] = []  # of every line, with their checksums
+        self._digest, self._read_to = "", 0  # of the last line; bytes
 
     @property
     def file(self) -> Path:
@@ -112,66 +117,97 @@ class Journal:
     def writing(self) -> Iterator[None]:
         """Alone with an up-to-date journal."""
         with locked(self.folder, OTHER, PATIENCE):
-            self.refresh(repair=True)
+            self.refresh(trim=True)
             yield
 
-    def refresh(self, repair: bool = False) -> None:
-        """Read what was added; with `repair`, drop a line that was cut off at the end of the file."""
+    def refresh(self, trim: bool = False) -> None:
+        """Read what was added; with `trim`, drop a line that was cut off at the end of the file."""
+        contents = self._unread()
+        remedy = f"restore it from a copy, or go back to the line before with: distpaml repair --dir {self.folder}"
+        for line in verified(contents, self.file, remedy, self._digest, first=len(self.events) + 1):
+            if DECLARATION in line.files:
+                self._verify_declaration(line.files[DECLARATION])
+            try:
+                self.events.append(_EVENT.validate_python(line.values))
+            except ValidationError as error:
+                said = error.errors()[0]["msg"]
+                raise UserError(f"{self.file} was written by another version of distpaml: {said}.") from error
+            self._files.append(line.files)
+            self._digest, self._read_to = line.digest, self._read_to + line.size
+        if trim and not contents.endswith(b"\n") and contents:
+            with explained(self.file):
+                os.truncate(self.file, self._read_to)
+
+    def append(self, event: Event, recording: Recording | None = None) -> None:
+        """Keep an event with its data; once this returns, they survive whatever happens."""
+        with explained(self.folder):
+            files = {} if self.events else {DECLARATION: checksum((self.folder / DECLARATION).read_bytes())}
+            if recording is not None:
+                files |= self._write(len(self.events) + 1, recording)
+            line, digest = sealed(event.model_dump_json(), files, self._digest)
+            append_durably(self.file, line)
+        self.events.append(event)
+        self._files.append(files)
+        self._digest, self._read_to = digest, self._read_to + len(line)
+
+    def recording(self, line: int) -> Recording:
+        """The trajectories of a line, counted from 1."""
+        (name,) = self._files[line - 1].keys() - {DECLARATION}
+        id = getattr(self.events[line - 1], "id", "ID")
+        remedy = f"restore it from a copy, or withdraw it with `distpaml fail {id} damaged` and tell it again"
+        contents = read_verified(self.folder / name, self._files[line - 1][name], remedy)
+        with np.load(BytesIO(contents), allow_pickle=False) as arrays:
+            states, controls, lengths = (arrays[name] for name in ("states", "controls", "lengths"))
+        cuts = np.cumsum(lengths)[:-1]
+        return Recording(tuple(np.split(states, cuts + np.arange(1, len(lengths)))), tuple(np.split(controls, cuts)))
+
+    def repair(self) -> tuple[int, Path | None]:
+        """Keep the lines before the first damaged one, and set the others aside with their data: how many, and where.
+
+        Call it on a fresh journal.
+        """
+        with locked(self.folder, OTHER, PATIENCE):
+            try:
+                self.refresh()
+                return len(self.events), None
+            except DamagedError:
+                pass
+            with explained(self.folder):
+                aside = next(path for n in count(1) if not (path := self.folder / f"damaged-{n}").exists())
+                (aside / "data").mkdir(parents=True)
+                contents = self.file.read_bytes()
+                write_durably(aside / self.file.name, contents)
+                for file in self.folder.glob("data/[0-9]*.npz"):
+                    if int(file.stem) > len(self.events):
+                        os.replace(file, aside / "data" / file.name)
+                write_durably(self.file, contents[: self._read_to])
+                sync_folder(self.folder)
+            return len(self.events), aside
+
+    def _verify_declaration(self, digest: str) -> None:
+        try:
+            read_verified(self.folder / DECLARATION, digest, "restore it from a copy")
+        except DamagedError as error:
+            raise UserError(str(error)) from error  # no line can be cut off to mend this
+
+    def _unread(self) -> bytes:
         try:
             with open(self.file, "rb") as file:
+                shorter = file.seek(0, os.SEEK_END) < self._read_to
                 file.seek(self._read_to)
                 contents = file.read()
-                shorter = file.seek(0, os.SEEK_END) < self._read_to
         except FileNotFoundError:
             contents, shorter = b"", self._read_to > 0
         except OSError as error:
             raise UserError(f"{self.file} cannot be read: {error.strerror}.") from error
         if shorter:
             raise UserError(f"{self.file} has become shorter while it was in use; load the experiment again.")
-        for line in contents.splitlines(keepends=True):
-            if not line.endswith(b"\n"):
-                if repair:
-                    with explained(self.file):
-                        os.truncate(self.file, self._read_to)
-                return
-            try:
-                event = _EVENT.validate_json(line)
-            except ValidationError as error:
-                number = len(self.events) + 1
-                raise UserError(f"{self.file} is damaged in line {number}: {error.errors()[0]['msg']}.") from error
-            self.events.append(event)
-            self._read_to += len(line)
+        return contents
 
-    def append(self, event: Event, recording: Recording | None = None) -> None:
-        """Keep an event with its data; when this returns they will survive whatever comes."""
-        line = event.model_dump_json().encode() + b"\n"
-        with explained(self.folder):
-            if recording is not None:
-                self._write(len(self.events) + 1, recording)
-            append_durably(self.file, line)
-        self.events.append(event)
-        self._read_to += len(line)
-
-    def recording(self, line: int) -> Recording:
-        """The trajectories that a line of the journal, counted from 1, brought."""
-        file = self._data(line)
-        try:
-            with np.load(file, allow_pickle=False) as arrays:
-                states, controls, lengths = (arrays[name] for name in ("states", "controls", "lengths"))
-            cuts = np.cumsum(lengths)[:-1]
-            return Recording(
-                tuple(np.split(states, cuts + np.arange(1, len(lengths)))), tuple(np.split(controls, cuts))
-            )
-        except OSError as error:
-            raise UserError(f"{file} cannot be read: {error.strerror or error}.") from error
-        except (ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-            raise UserError(f"{file} is damaged: {' '.join(str(error).split())}.") from error
-
-    def _data(self, line: int) -> Path:
-        return self.folder / "data" / f"{line:04d}.npz"
-
-    def _write(self, line: int, recording: Recording) -> None:
-        file = self._data(line)
+    def _write(self, line: int, recording: Recording) -> dict[str, str]:
+        """Write the data of a line; the file's checksum by its name."""
+        name = f"data/{line:04d}.npz"
+        file = self.folder / name
         if not file.parent.exists():
             file.parent.mkdir()
             sync_folder(self.folder)
@@ -184,6 +220,7 @@ class Journal:
         np.savez(buffer, allow_pickle=False, **arrays)
         write_durably(file, buffer.getvalue())
         sync_folder(file.parent)
+        return {name: checksum(buffer.getvalue())}
 
 
 @contextmanager

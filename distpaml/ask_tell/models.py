@@ -4,7 +4,7 @@
 
 A fit starts afresh if an observed task was withdrawn since. Between two asks, predictions use the model that the next
 ask would use, and leave no trace in what is chosen. A model's name is a digest of all that it depends on, so a file
-with that name is that model, and one that is missing is computed again.
+with that name is that model, and one that is missing is computed again. The checksum of its contents follows the name.
 """
 
 import json
@@ -21,12 +21,13 @@ from distpaml.ask_tell.journal import Journal, explained
 from distpaml.ask_tell.recordings import Recording
 from distpaml.ask_tell.space import Space
 from distpaml.ask_tell.state import Data, Fitted, State
+from distpaml.checksums import checksum, read_verified
 from distpaml.data import Dataset
-from distpaml.durable_io import sync_folder
+from distpaml.durable_io import sync_folder, write_durably
 from distpaml.errors import UserError
 from distpaml.model.collapsed import FitError
 from distpaml.model.meta_model import MetaModel, fit_model
-from distpaml.model.storage import load_model, save_model
+from distpaml.model.storage import load_model, serialised
 
 
 class Models:
@@ -49,12 +50,15 @@ class Models:
         """The model itself: kept, on disk, or fitted now."""
         if self._kept is not None and self._kept[0] == fitted.name:
             return self._kept[1]
-        file = self.journal.folder / f"model-{fitted.name}.safetensors"
-        if not file.exists():
-            model = self._fit(fitted, state)
+        folder = self.journal.folder
+        file = next(folder.glob(f"model-{fitted.name}-*.safetensors"), None)
+        if file is None:
+            contents = serialised(self._fit(fitted, state))
+            file = folder / f"model-{fitted.name}-{checksum(contents)}.safetensors"
             with explained(file):
-                save_model(model, file)
-                sync_folder(file.parent)
+                write_durably(file, contents)
+                sync_folder(folder)
+        read_verified(file, file.stem.rpartition("-")[2], "delete it, and it will be fitted again")
         self._kept = fitted.name, load_model(file)  # always from the file: the same bits before and after a restart
         return self._kept[1]
 
@@ -62,7 +66,7 @@ class Models:
         """Remove the files of models that will not be needed."""
         with explained(self.journal.folder):
             for file in self.journal.folder.glob("model-*.safetensors"):
-                if file.name != f"model-{fitted.name}.safetensors":
+                if not file.name.startswith(f"model-{fitted.name}-"):
                     file.unlink(missing_ok=True)
 
     def dataset(self, data: Data, state: State) -> Dataset:

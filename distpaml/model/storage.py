@@ -23,6 +23,11 @@ FORMAT, VERSION = "distpaml-model", "2"
 
 def save_model(model: MetaModel, path: Path) -> None:
     """Write the model to `path`, durably."""
+    write_durably(path, serialised(model))
+
+
+def serialised(model: MetaModel) -> bytes:
+    """The contents of the model's file."""
     tensors = {f"gp.{name}": value for name, value in model.gp.state_dict().items()}
     tensors |= {f"posterior.{field.name}": getattr(model.posterior, field.name) for field in fields(Posterior)}
     for name, standardiser in (("inputs", model.inputs), ("targets", model.targets)):
@@ -32,8 +37,7 @@ def save_model(model: MetaModel, path: Path) -> None:
     header["noise"] = "task" if model.gp.task_noise else "shared"
     if model.image_vae is not None:
         header["network"] = model.image_vae.name
-    contents = save({name: value.detach().cpu().contiguous() for name, value in tensors.items()}, header)
-    write_durably(path, contents)
+    return save({name: value.detach().cpu().contiguous() for name, value in tensors.items()}, header)
 
 
 def load_model(path: Path) -> MetaModel:

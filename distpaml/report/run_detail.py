@@ -18,8 +18,7 @@ from distpaml.domains.box import bounds
 from distpaml.model.meta_model import MetaModel
 from distpaml.model.posterior import Latents
 from distpaml.model.rollouts import rollout
-from distpaml.model.storage import load_model
-from distpaml.records import DATA, read_arrays
+from distpaml.records import DATA, read_arrays, read_model
 from distpaml.report.collect import Run
 from distpaml.report.kinematics import CARTS, LOOKS
 from distpaml.report.packing import packed, rounded
@@ -43,7 +42,7 @@ def run_detail(run: Run) -> dict[str, Any]:
     found: dict[str, Any] = {"latent": _latent(run, arrays)}
     try:
         config = ExperimentConfig.from_yaml(run.path / "config.yaml")
-        model = load_model(run.path / f"round-{run.records[-1].round:02d}" / "model.safetensors")
+        model = read_model(run.path, run.records[-1].round)
         threads = torch.get_num_threads()
         torch.set_num_threads(1)
         try:

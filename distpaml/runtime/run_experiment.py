@@ -20,14 +20,16 @@ def run_experiment(
     path: Path,
     watch: Callable[[int, str], None] = lambda round, stage: None,
     patience: float = 0.0,
+    repair: bool = False,
 ) -> Generator[Record, None, None]:
-    """The records of all rounds; a record comes when its round is safe in `path`, at once if it was there before.
+    """The records of all rounds, each as soon as its round is safe in `path`; at once if it was there before.
 
-    Another process that is at work in `path` is waited for, `patience` seconds.
+    Waits up to `patience` seconds for another process that works in `path`. Damaged files are an error, unless
+    `repair` lets the run go back to its last whole round.
     """
     torch.set_num_threads(config.runtime.threads)
     method, here = get_method(TaskSet(config)), local_parts(config)  # what is wrong is said before anything is written
-    with RunDirectory(path, config, patience) as run:
+    with RunDirectory(path, config, patience, repair) as run:
         yield from tuple(run.records)
         if len(run.records) > method.rounds:
             return
@@ -54,10 +56,11 @@ def run_to_end(
     path: Path,
     watch: Callable[[int, str], None] = lambda round, stage: None,
     finished: Callable[[Record], None] = lambda record: None,
+    repair: bool = False,
 ) -> list[Record]:
     """All records of an experiment, kept in `path`; `finished` hears of each."""
     records = []
-    for record in run_experiment(config, path, watch):
+    for record in run_experiment(config, path, watch, repair=repair):
         finished(record)
         records.append(record)
     return records

@@ -10,6 +10,7 @@ from deadly import die_at_fsync
 from spring import declared, run
 
 from distpaml import Experiment
+from distpaml.ask_tell.__main__ import main
 from distpaml.ask_tell.models import Models
 from distpaml.durable_io import locked
 from distpaml.errors import UserError
@@ -112,19 +113,50 @@ def test_killed_in_the_middle_of_a_fit(tmp_path, undisturbed, monkeypatch):
 
 def test_damage_is_named(tmp_path, undisturbed):
     folder = Path(shutil.copytree(undisturbed, tmp_path / "experiment"))
-    lines = (folder / "journal.jsonl").read_bytes().splitlines(keepends=True)
-    (folder / "journal.jsonl").write_bytes(b"".join([*lines[:2], b"{}\n", *lines[3:]]))
-    with pytest.raises(UserError, match=r"journal.jsonl is damaged in line 3"):
+    journal, declaration, data = folder / "journal.jsonl", folder / "experiment.yaml", folder / "data" / "0002.npz"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    for damaged, number in (
+        ([*lines[:2], b"{}\n", *lines[3:]], 3),
+        (lines[1:], 1),
+        ([*lines[:2], lines[2].replace(b"no power", b"no bower"), *lines[3:]], 3),
+    ):
+        journal.write_bytes(b"".join(damaged))
+        with pytest.raises(UserError, match=f"journal.jsonl is damaged in line {number}, .* distpaml repair"):
+            Experiment.load(folder)
+        assert journal.read_bytes() == b"".join(damaged)
+    journal.write_bytes(b"".join(lines))
+    whole = declaration.read_text()
+    declaration.write_text(whole.replace("seed: 0", "seed: 1"))
+    with pytest.raises(UserError, match=r"experiment.yaml is damaged: .* restore it from a copy"):
         Experiment.load(folder)
-    (folder / "journal.jsonl").write_bytes(b"".join([*lines[1:]]))
-    with pytest.raises(UserError, match=r"journal.jsonl is damaged in line 1: there is no task 1"):
-        Experiment.load(folder)
-    (folder / "journal.jsonl").write_bytes(b"".join(lines))
-    (folder / "data" / "0002.npz").write_bytes(b"PK")
-    for model in folder.glob("model-*"):
-        model.unlink()
-    with pytest.raises(UserError, match=r"0002.npz is damaged"):
+    declaration.write_text(whole)
+    (model,) = folder.glob("model-*")
+    model.write_bytes(model.read_bytes()[:-1] + b"!")
+    with pytest.raises(UserError, match=r"model-.* is damaged: .* delete it, and it will be fitted again"):
         Experiment.load(folder).ask()
+    model.unlink()
+    data.write_bytes(data.read_bytes()[:-1] + b"!")
+    with pytest.raises(UserError, match=r"0002.npz is damaged: .* distpaml fail 1 damaged"):
+        Experiment.load(folder).ask()
+
+
+def test_a_damaged_journal_is_cut_only_when_asked_and_nothing_is_lost(tmp_path, undisturbed, capsys):
+    folder = Path(shutil.copytree(undisturbed, tmp_path / "experiment"))
+    journal = folder / "journal.jsonl"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    damaged = b"".join([*lines[:3], lines[3].replace(b"1.25", b"1.26"), *lines[4:]])
+    journal.write_bytes(damaged)
+    told = {number: (folder / "data" / f"{number:04d}.npz").read_bytes() for number in (2, 4, 6)}
+    assert main(["repair", "--dir", str(folder)]) == 0
+    assert capsys.readouterr().out == f"Kept 3 lines; the rest is in {folder / 'damaged-1'}.\n"
+    assert (folder / "damaged-1" / "journal.jsonl").read_bytes() == damaged
+    aside = {int(file.stem): file.read_bytes() for file in (folder / "damaged-1" / "data").iterdir()}
+    assert aside == {4: told[4], 6: told[6]}
+    assert story(folder) == story(undisturbed)[:3]
+    go_on(folder)
+    assert story(folder) == story(undisturbed)
+    assert main(["repair", "--dir", str(folder)]) == 0
+    assert "All 7 lines are whole" in capsys.readouterr().out
 
 
 def _work(folder: Path, rounds: int) -> None:

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+from sealing import reseal
 
 HOSTILE = "<img src=x onerror=alert(1)>\"'&"
 """A name that is harmful wherever it becomes markup."""
@@ -28,8 +29,10 @@ def multiply(template: Path, folder: Path, names: dict[str, dict[str, object]]) 
             text = "\n".join(f"{key}: {value}" if line.startswith(f"{key}:") else line for line in text.splitlines())
         (run / "config.yaml").unlink()
         (run / "config.yaml").write_text(text + "\n")
-        with open(run / "records.jsonl", "w") as file:
-            for record in records:
-                factors = np.exp(0.3 * rng.standard_normal(len(MEASURES)))
-                scaled = {measure: record[measure] * f for measure, f in zip(MEASURES, factors, strict=True)}
-                file.write(json.dumps(record | scaled) + "\n")
+        (run / "records.jsonl").touch()
+        changed = []
+        for record in records:
+            factors = np.exp(0.3 * rng.standard_normal(len(MEASURES)))
+            scaled = {measure: record[measure] * f for measure, f in zip(MEASURES, factors, strict=True)}
+            changed.append(record | scaled)
+        reseal(run, changed)

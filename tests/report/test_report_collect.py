@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from many import SMALL
+from sealing import reseal
 from tiny import SIZE, tiny
 
 from distpaml.report import write_report
@@ -29,7 +30,8 @@ def test_what_is_damaged_is_named_and_the_rest_is_reported(sweep):
     (trials / "cartpole-paml-seed0" / "config.yaml").write_text("name: [")
     lines = (trials / "cartpole-paml-seed1" / "records.jsonl").read_bytes().splitlines(keepends=True)
     (trials / "cartpole-paml-seed1" / "records.jsonl").write_bytes(lines[0] + b'{"round": 1}\n' + lines[2])
-    (trials / "cartpole-uni-seed0" / "records.jsonl").write_bytes(lines[0] + lines[1] + lines[2][:40])
+    cut = trials / "cartpole-uni-seed0" / "records.jsonl"
+    cut.write_bytes(cut.read_bytes()[:-40])
     (trials / "cartpole-uni-seed1" / "records.jsonl").write_bytes(lines[1])
     (trials / "cartpole-lhs-seed0" / "config.yaml").write_text("seed: 3\n")
     (trials / "cartpole-lhs-seed1" / "records.jsonl").unlink()
@@ -46,7 +48,7 @@ def test_what_is_damaged_is_named_and_the_rest_is_reported(sweep):
     assert "is not valid YAML" in said["cartpole-paml-seed0"]
     assert "records.jsonl is damaged" in said["cartpole-paml-seed1"]
     assert "cut off" in said["cartpole-uni-seed0"]
-    assert "it is of round 1" in said["cartpole-uni-seed1"]
+    assert "records.jsonl is damaged in line 1" in said["cartpole-uni-seed1"]
     assert "name is None" in said["cartpole-lhs-seed0"]
     assert "arrays.npz is damaged" in said["cartpole-lhs-seed2"]
     assert said["events.jsonl"] == "2 of its lines cannot be read."
@@ -89,6 +91,7 @@ def test_keys_that_differ_make_variants(sweep_made, tmp_path):
             run = shutil.copytree(sweep_made / "trials" / f"cartpole-{method}-seed0", tmp_path / f"{method}{inducing}")
             text = (run / "config.yaml").read_text().replace("inducing: 25", f"inducing: {inducing}")
             (run / "config.yaml").write_text(text)
+            reseal(run)
     (experiment,) = experiments(collect([tmp_path]))
     labels = [group.label for group in experiment.groups]
     assert labels == ["uni inducing=25", "uni inducing=50", "lhs inducing=25", "lhs inducing=50"]

@@ -1,6 +1,7 @@
 import mujoco
 import numpy as np
 import pytest
+from sealing import reseal
 from tiny import tiny
 
 from distpaml.domains import get_domain
@@ -106,6 +107,7 @@ def test_an_inside_is_made_again_when_the_run_has_gone_on(sweep, monkeypatch):
 def test_a_run_of_a_domain_that_is_not_here_keeps_its_latent_space(sweep):
     config = sweep / "trials" / "cartpole-uni-seed0" / "config.yaml"
     config.write_text(config.read_text().replace("  name: cartpole", "  name: elsewhere:Robot"))
+    reseal(config.parent)
     run = next(run for run in collect([sweep]).runs if run.name == "cartpole-uni-seed0")
     found = run_detail(run)
     assert "elsewhere" in found["lacking"] and "predictions" not in found

@@ -13,6 +13,7 @@ from actors import Killer, eventually, processes
 from distpaml.data.tasks import TaskSet
 from distpaml.domains import SimulationError
 from distpaml.loop import active_loop
+from distpaml.runtime.environment import own_environment
 from distpaml.runtime.parts import ray_parts
 from distpaml.select.methods import get_method
 
@@ -20,9 +21,10 @@ from distpaml.select.methods import get_method
 @pytest.fixture(scope="module", autouse=True)
 def cpus():
     """Room for all actors, whatever this machine has; they take turns."""
-    ray.init(num_cpus=8, include_dashboard=False, log_to_driver=False, logging_level="error")
-    yield
-    ray.shutdown()
+    with own_environment():
+        ray.init(num_cpus=8, include_dashboard=False, log_to_driver=False, logging_level="error")
+        yield
+        ray.shutdown()
 
 
 def on_ray(*overrides: str) -> list[dict]:
