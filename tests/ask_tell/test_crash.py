@@ -136,7 +136,7 @@ def test_damage_is_named(tmp_path, undisturbed):
         Experiment.load(folder).ask()
     model.unlink()
     data.write_bytes(data.read_bytes()[:-1] + b"!")
-    with pytest.raises(UserError, match=r"0002.npz is damaged: .* distpaml fail 1 damaged"):
+    with pytest.raises(UserError, match=r"0002.npz is damaged: .* .distpaml fail 1 damaged."):
         Experiment.load(folder).ask()
 
 
