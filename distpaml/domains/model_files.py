@@ -10,6 +10,7 @@ The text is the file's own, not what MuJoCo would write, which has fewer digits.
 from __future__ import annotations
 
 import base64
+import re
 import zlib
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -62,18 +63,22 @@ class ModelText:
             raise ModelError(f"MuJoCo cannot read it: {' '.join(str(error).split())}") from error
 
 
+def label_of(source: str) -> str:
+    """A name for reports: arm.xml is `arm`, gymnasium:Hopper-v5 is `hopper`."""
+    library, _, name = source.rpartition(":")
+    return (name.lower().rpartition("-v")[0] or name) if library in ("dm_control", "gymnasium") else Path(source).stem
+
+
 def read_model(source: str, folder: Path | None = None) -> ModelText:
     """The model that `source` names, with relative files in `folder`."""
     library, colon, name = source.partition(":")
     if colon and library in ("dm_control", "gymnasium"):
         path = _suite_file(name) if library == "dm_control" else _gymnasium_file(name)
-        label = name.lower().rpartition("-v")[0] or name
     else:
         path = (folder or Path()) / source
-        label = path.stem
     root = _flattened(path, path.parent, ())
     assets = _assets(root, path.parent)
-    text = ModelText(label, ElementTree.tostring(root, encoding="unicode") + "\n", assets)
+    text = ModelText(label_of(source), ElementTree.tostring(root, encoding="unicode") + "\n", assets)
     size = len(text.xml) + sum(map(len, assets.values()))
     if size > LARGEST:
         raise ModelError(
@@ -92,18 +97,20 @@ def _suite_file(name: str) -> Path:
 
 
 def _gymnasium_file(name: str) -> Path:
-    """Where the environment's class says that its model is."""
-    import inspect
-
-    from distpaml.domains.gymnasium import registered
-
-    entry, options = registered(name)
-    default = inspect.signature(entry.__init__).parameters.get("xml_file")
-    file = options.get("xml_file") or (default.default if default is not None else None)
-    folder = Path(str(files("gymnasium") / "envs" / "mujoco" / "assets"))
-    if not isinstance(file, str) or not (folder / file).is_file():
+    """The model that the module of an environment names; the module itself needs packages that MuJoCo does not."""
+    try:
+        import gymnasium
+    except ModuleNotFoundError as error:
+        raise ModelError("gymnasium is not installed: pip install 'distpaml[gymnasium]'") from error
+    if name not in gymnasium.registry:
+        raise ModelError(f"gymnasium has no environment {name!r}{nearest(name, gymnasium.registry)}")
+    module = str(gymnasium.registry[name].entry_point).partition(":")[0]
+    source = Path(str(files("gymnasium"))).joinpath(*module.split(".")[1:]).with_suffix(".py")
+    found = re.search(r"[\"']([\w./-]+\.xml)[\"']", source.read_text(encoding="utf-8")) if source.is_file() else None
+    path = Path(str(files("gymnasium") / "envs" / "mujoco" / "assets")) / (found[1] if found else "")
+    if found is None or not path.is_file():
         raise ModelError(f"gymnasium's {name} is not made from an MJCF file; take domain.gymnasium instead")
-    return folder / file
+    return path
 
 
 def _flattened(path: Path, folder: Path, above: tuple[Path, ...]) -> ElementTree.Element:

@@ -90,12 +90,12 @@ class StickFigure:
 def _visit(model: MjModel, body: int, children: dict[int, list[int]], detailed: bool) -> list[tuple[int, int, float]]:
     import mujoco
 
-    long = (mujoco.mjtGeom.mjGEOM_CAPSULE, mujoco.mjtGeom.mjGEOM_CYLINDER)
+    long = (int(mujoco.mjtGeom.mjGEOM_CAPSULE), int(mujoco.mjtGeom.mjGEOM_CYLINDER))
     frame = (body, -1, 0.0)
     tour = [frame]
     first = int(model.body_geomadr[body])
     for geom in range(first, first + int(model.body_geomnum[body])) if detailed else ():
-        if model.geom_type[geom] in long:
+        if int(model.geom_type[geom]) in long:
             axis = np.empty(9)
             mujoco.mju_quat2Mat(axis, model.geom_quat[geom])
             half = model.geom_size[geom, 1] * axis.reshape(3, 3)[:, 2]

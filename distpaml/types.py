@@ -1,0 +1,6 @@
+"""Types that every layer uses."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
