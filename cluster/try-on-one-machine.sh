@@ -125,7 +125,7 @@ grep -q '^ok       ray: 3 machines' /mnt/launcher/doctor.log || fail "the doctor
 grep -q '^ok       storage: /mnt/shared .* seen by 3 machines' /mnt/launcher/doctor.log || fail "nor what they share."
 
 step "a folder that is not shared is refused"
-small="rounds=3 domain.steps=20 model.inducing=40 fit.evaluations=20 fit.restarts=1 selection.set_size=64 evaluation.grid=2 evaluation.steps=10"
+small="rounds=3 domain.trajectory_length=20 model.inducing=40 fit.evaluations=20 fit.restarts=1 selection.pool_size=64 evaluation.grid=2 evaluation.inference_steps=10"
 on_head "cd ~/distpaml && python -m distpaml.sweep quickstart methods=[uni] $small --out /tmp/own" 2>&1 | tee /mnt/launcher/refused.log || true
 grep -q "does not see the sweep's folder at" /mnt/launcher/refused.log || fail "it was not refused."
 
@@ -154,11 +154,11 @@ import sys; sys.path.insert(0, ".")
 from pathlib import Path
 from tempfile import mkdtemp
 from distpaml.config import Experiment
-from distpaml.play import run_here
+from distpaml.runtime.run_experiment import run_to_end
 from distpaml.records import read_records
 runs = sorted(Path("/mnt/shared/sweep/trials").iterdir())
 for path in runs:
-    here = run_here(Experiment.from_yaml(path / "config.yaml"), Path(mkdtemp()))
+    here = run_to_end(Experiment.from_yaml(path / "config.yaml"), Path(mkdtemp()))
     assert [r.result() for r in read_records(path)] == [r.result() for r in here], path
 assert len(runs) == 8
 print("8 trials, equal to the bit")

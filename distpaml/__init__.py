@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from distpaml.lab.experiment import Experiment
+    from distpaml.ask_tell.experiment import Experiment
 
 __all__ = ["Experiment"]
 __version__ = "0.1.0"
@@ -12,7 +12,7 @@ __version__ = "0.1.0"
 def __getattr__(name: str) -> Any:
     """`distpaml.Experiment`, which loads torch, when it is first used."""
     if name == "Experiment":
-        from distpaml.lab.experiment import Experiment
+        from distpaml.ask_tell.experiment import Experiment
 
         return Experiment
     raise AttributeError(f"module 'distpaml' has no attribute {name!r}")

@@ -19,15 +19,15 @@ COMMANDS = {
     "fail": "a task could not be tried",
     "status": "where an experiment stands",
 }
-LAB = ("new", "ask", "tell", "attach", "fail", "status")
-"""Commands that are `python -m distpaml.lab COMMAND …`."""
+ASK_TELL = ("new", "ask", "tell", "attach", "fail", "status")
+"""Commands that are `python -m distpaml.ask_tell COMMAND …`."""
 
 
 def main() -> int:
     name, *rest = sys.argv[1:] or ["--help"]
     if name in COMMANDS:
-        sys.argv = ["distpaml", name, *rest] if name in LAB else [f"distpaml {name}", *rest]
-        run_module(f"distpaml.{'lab' if name in LAB else name}", run_name="__main__", alter_sys=True)
+        sys.argv = ["distpaml", name, *rest] if name in ASK_TELL else [f"distpaml {name}", *rest]
+        run_module(f"distpaml.{'ask_tell' if name in ASK_TELL else name}", run_name="__main__", alter_sys=True)
         return 0
     if name in ("-h", "--help"):
         print("usage: distpaml COMMAND …\n")

@@ -1,110 +1,11 @@
-"""The report, live while a sweep runs: `python -m distpaml.dashboard DIR [--port 8080]`.
+"""The report, live while a sweep runs: `python -m distpaml.dashboard DIR [--port 8080]`."""
 
-Served to this machine only. The page asks for news every two seconds and redraws, without losing what its reader has
-chosen; the report is made again when a record, an event or a run was added.
-"""
-
-import errno
-import hashlib
 import sys
-import threading
 from argparse import ArgumentParser
-from collections.abc import Sequence
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from distpaml.errors import UserError
-
-HOST, PORT = "127.0.0.1", 8080
-WATCHED = ("records.jsonl", "events.jsonl", "sweep.yaml", "lock")
-
-
-class News:
-    """The newest contents of a report, made again only when something in its directories has changed."""
-
-    def __init__(self, paths: Sequence[Path]) -> None:
-        self.paths = list(paths)
-        self.lock = threading.Lock()
-        self.state: object = None
-        self.json, self.page, self.tag = b"", b"", ""
-
-    def refresh(self) -> None:
-        """Look, and make the report if there is something new."""
-        from distpaml.report.collect import collect
-        from distpaml.report.contents import contents
-        from distpaml.report.page import html, text
-
-        with self.lock:
-            state = _state(self.paths)
-            if state == self.state:
-                return
-            tree = contents(collect(self.paths))
-            self.json, self.page, self.state = text(tree).encode(), html(tree, live=True).encode(), state
-            self.tag = f'"{hashlib.sha256(self.json).hexdigest()[:20]}"'
-
-
-class Handler(BaseHTTPRequestHandler):
-    """Two addresses: the page, and its data as JSON."""
-
-    news: News
-    protocol_version = "HTTP/1.1"
-
-    def do_GET(self) -> None:
-        host = (self.headers.get("Host") or "").rpartition(":")[0] or self.headers.get("Host")
-        if host not in (HOST, "localhost"):  # a name that was made to point here by somebody else's page
-            self._answer(403, b"This dashboard is for this machine only.\n", "text/plain; charset=utf-8")
-            return
-        address = self.path.partition("?")[0]
-        if address not in ("/", "/index.html", "/data.json"):
-            self._answer(404, b"There is no such page.\n", "text/plain; charset=utf-8")
-            return
-        self.news.refresh()
-        if address != "/data.json":
-            self._answer(200, self.news.page, "text/html; charset=utf-8")
-        elif self.headers.get("If-None-Match") == self.news.tag:
-            self._answer(304, b"", "application/json")
-        else:
-            self._answer(200, self.news.json, "application/json")
-
-    def _answer(self, status: int, body: bytes, kind: str) -> None:
-        self.send_response(status)
-        headers = {"Content-Type": kind, "Content-Length": str(len(body)), "Cache-Control": "no-store"}
-        for name, value in (headers | {"ETag": self.news.tag, "X-Content-Type-Options": "nosniff"}).items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Nothing: every open page asks every two seconds."""
-
-
-def serve(paths: Sequence[Path], port: int = PORT) -> ThreadingHTTPServer:
-    """A server that is ready, at `server.server_address`; port 0 takes any that is free."""
-    handler = type("Handler", (Handler,), {"news": News(paths)})
-    try:
-        server = ThreadingHTTPServer((HOST, port), handler)
-    except OSError as error:
-        if error.errno == errno.EADDRINUSE:
-            raise UserError(f"Port {port} is taken; choose another one with --port, or --port 0 for any.") from error
-        raise UserError(f"Port {port} cannot be used: {error.strerror}; choose another one with --port.") from error
-    except OverflowError as error:
-        raise UserError(f"--port is {port}, but ports are from 0 to 65535.") from error
-    server.daemon_threads = True
-    return server
-
-
-def _state(paths: Sequence[Path]) -> tuple:
-    """Sizes and times of all that a report is made of."""
-    found = []
-    for path in paths:
-        for name in WATCHED:
-            for file in sorted(path.rglob(name)):
-                try:
-                    stat = file.stat()
-                except OSError:
-                    continue
-                found.append((str(file), stat.st_mtime_ns, stat.st_size))
-    return tuple(found)
+from distpaml.report.live import HOST, PORT, serve, state_of
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -117,7 +18,7 @@ def main(arguments: list[str] | None = None) -> int:
             if not directory.is_dir():
                 raise UserError(f"{directory} is not a directory; name that of a sweep or of a run.")
         with serve(options.directories, options.port) as server:
-            if not _state(options.directories):
+            if not state_of(options.directories):
                 print(f"{options.directories[0]} has no run yet; the page will show the first finished round.")
             print(f"Dashboard: http://{HOST}:{server.server_address[1]}/  (Ctrl-C ends it)", flush=True)
             server.serve_forever()

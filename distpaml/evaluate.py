@@ -19,8 +19,8 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from distpaml.data import Dataset, Divisors, Standardiser
-from distpaml.domains.base import Array
 from distpaml.model.meta_model import MetaModel
+from distpaml.types import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@
 
 What stands behind an interface, this process or a cluster, does not change a bit of what comes out: whatever goes in
 or out is arrays and dataclasses, and every answer is a function of the arguments and the experiment's seed alone.
-Simulation and evaluation are promises, so that a cluster can simulate the test tasks during the first fit, and
+Simulation and evaluation are futures, so that a cluster can simulate the test tasks during the first fit, and
 evaluate a round while the next tasks are chosen and simulated.
 """
 
@@ -18,39 +18,39 @@ from functools import partial
 from typing import Protocol
 
 from distpaml.data import Dataset
-from distpaml.domains.base import Array
+from distpaml.data.tasks import Tasks
 from distpaml.evaluate import Evaluation
+from distpaml.futures import Future
 from distpaml.model.meta_model import MetaModel
-from distpaml.promise import Promise
 from distpaml.rounds import Round, State, Stopwatch
 from distpaml.select.candidates import Candidates
 from distpaml.select.methods import Best, Method, Selection
-from distpaml.select.utilities import Knowledge
-from distpaml.world import Tasks
+from distpaml.select.utilities import SelectionContext
+from distpaml.types import Array
 
 
 class Simulator(Protocol):
     """Observes tasks."""
 
-    def simulate(self, tasks: Tasks) -> Promise[Dataset]:
+    def simulate(self, tasks: Tasks) -> Future[Dataset]:
         """One trajectory of each task, from its start, under the control signal of the experiment."""
 
 
 class Trainer(Protocol):
-    """Fits and judges the meta-model."""
+    """Fits and evaluates the meta-model."""
 
     def fit(self, data: Dataset, round: int, last: MetaModel | None, latents: Array | None) -> MetaModel:
         """A model of all tasks, from the last one, whose tasks come first in `data`; the others were chosen for
         these `latents` [B, Q], if they were."""
 
-    def evaluate(self, model: MetaModel, data: Dataset, test: Promise[Dataset]) -> Promise[Evaluation]:
+    def evaluate(self, model: MetaModel, data: Dataset, test: Future[Dataset]) -> Future[Evaluation]:
         """Scores on the test tasks; `data` are those that the model was fitted to."""
 
 
 class Scorer(Protocol):
     """Ranks candidates by the experiment's utility."""
 
-    def best(self, candidates: Candidates, known: Knowledge) -> Best:
+    def best(self, candidates: Candidates, context: SelectionContext) -> Best:
         """The candidate of the highest utility."""
 
 
@@ -66,8 +66,8 @@ def active_loop(
     watch: Callable[[int, str], None] = lambda round, stage: None,
 ) -> Iterator[Round]:
     """The rounds that are left after `state`, one by one; `watch(round, stage)` hears of every stage."""
-    world = method.world
-    test = simulator.simulate(world.test())
+    task_set = method.task_set
+    test = simulator.simulate(task_set.test())
     unfinished: Callable[[], Round] | None = None
     for round in range(state.finished if state else 0, method.rounds + 1):
         stage = Stopwatch(partial(watch, round))
@@ -78,7 +78,7 @@ def active_loop(
                     selection = Selection(tasks.descriptors)
                 else:
                     selection = method.choose(state.model, state.data, scorer.best)
-                    tasks = world.chosen(selection.descriptors, first=len(state.data))
+                    tasks = task_set.chosen(selection.descriptors, first=len(state.data))
             with stage("simulate"):
                 new = simulator.simulate(tasks).result()
                 data = new if state is None else state.data.append(new)

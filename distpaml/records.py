@@ -23,10 +23,10 @@ import numpy as np
 import torch
 from pydantic import ValidationError
 
-from distpaml.config import Experiment
+from distpaml.config import ExperimentConfig
 from distpaml.data import Dataset
+from distpaml.durable_io import append_durably, locked, sync_folder, write_durably
 from distpaml.errors import UserError
-from distpaml.files import locked, sync_folder, write_durably
 from distpaml.model.meta_model import MetaModel
 from distpaml.model.storage import load_model, save_model
 from distpaml.rounds import Record, Round, State
@@ -38,15 +38,18 @@ FREE = ("out", "runtime")
 
 
 class RunDirectory:
-    """The directory of one run, locked while it is open: `with RunDirectory(path, config) as run: …`."""
+    """The directory of one run, locked while it is open: `with RunDirectory(path, config) as run: …`.
 
-    def __init__(self, path: Path, config: Experiment) -> None:
-        self.path, self.config = path, config
+    Another process that writes into it is waited for, `patience` seconds.
+    """
+
+    def __init__(self, path: Path, config: ExperimentConfig, patience: float = 0.0) -> None:
+        self.path, self.config, self.patience = path, config, patience
         self.records: list[Record] = []
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
-            stack.enter_context(locked(self.path, "Another run"))
+            stack.enter_context(locked(self.path, "Another run", self.patience))
             self._check()
             self.records = self._recover()
             self._held = stack.pop_all()
@@ -79,7 +82,7 @@ class RunDirectory:
             sync_folder(folder)
             sync_folder(self.path)
         with _writing(self._lines):
-            self._append(round.record.model_dump_json() + "\n")
+            append_durably(self._lines, round.record.model_dump_json().encode() + b"\n")
         self.records.append(round.record)
         with _writing(self.path):
             for model in self.path.glob("round-*/model.safetensors"):
@@ -97,24 +100,10 @@ class RunDirectory:
     def _lines(self) -> Path:
         return self.path / "records.jsonl"
 
-    def _append(self, line: str) -> None:
-        new = not self._lines.exists()
-        with open(self._lines, "ab", buffering=0) as file:
-            size, left = file.seek(0, os.SEEK_END), line.encode()
-            try:
-                while left:
-                    left = left[file.write(left) :]
-                os.fsync(file.fileno())
-            except OSError:
-                os.ftruncate(file.fileno(), size)
-                raise
-        if new:
-            sync_folder(self.path)
-
     def _check(self) -> None:
         """Nothing but this experiment may be here. Until its first round is finished, its config is not either."""
         if self._config.exists():
-            check_same(Experiment.from_yaml(self._config), self.config, self.path)
+            check_same(ExperimentConfig.from_yaml(self._config), self.config, self.path)
         elif others := [file.name for file in self.path.iterdir() if file.name not in ("lock", ".config.yaml")]:
             raise UserError(f"{self.path} is not the directory of a run: it has {min(others)} but no config.yaml.")
 
@@ -165,7 +154,7 @@ def _arrays(round: Round) -> dict[str, Any]:
     return {
         "parameters": round.tasks.parameters,
         **{name: getattr(round.data, name) for name in DATA},
-        **_picture_arrays(round.model, first=round.record.round == 0),
+        **_image_arrays(round.model, first=round.record.round == 0),
         "embedding_mean": embeddings.mean.numpy(),
         "embedding_variance": embeddings.variance.numpy(),
         "test_mean": evaluation.mean,
@@ -179,19 +168,19 @@ def _arrays(round: Round) -> dict[str, Any]:
     }
 
 
-def _picture_arrays(model: MetaModel, first: bool) -> dict[str, Any]:
+def _image_arrays(model: MetaModel, first: bool) -> dict[str, Any]:
     """Where the network puts every image, and samples from its prior; the images themselves in the first round."""
-    if (pictures := model.pictures) is None:
+    if (vae := model.image_vae) is None:
         return {}
     with torch.no_grad():
-        encoded = pictures.encoded()
+        encoded = vae.encoded()
     arrays = {
         "image_mean": encoded.mean.numpy(),
         "image_variance": encoded.log_variance.exp().numpy(),
-        "prior_samples": pictures.samples(PRIOR_SAMPLES, seed=0).numpy().astype(np.float16),
-        "image_labels": pictures.labels.numpy(),
+        "prior_samples": vae.samples(PRIOR_SAMPLES, seed=0).numpy().astype(np.float16),
+        "image_labels": vae.labels.numpy(),
     }
-    return arrays | ({"images": pictures.images.numpy().astype(np.float16)} if first else {})
+    return arrays | ({"images": vae.images.numpy().astype(np.float16)} if first else {})
 
 
 def _dataset(arrays: Mapping[str, Any], folder: Path) -> Dataset:
@@ -201,7 +190,7 @@ def _dataset(arrays: Mapping[str, Any], folder: Path) -> Dataset:
         raise UserError(f"{folder / 'arrays.npz'} is damaged: {error}.") from error
 
 
-def check_same(kept: Experiment, now: Experiment, path: Path) -> None:
+def check_same(kept: ExperimentConfig, now: ExperimentConfig, path: Path) -> None:
     for (key, before), (_, after) in zip(_leaves(kept.model_dump()), _leaves(now.model_dump()), strict=True):
         if before != after and key.partition(".")[0] not in FREE:
             raise UserError(

@@ -9,11 +9,11 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from distpaml.data import Dataset
+from distpaml.data.tasks import Tasks
 from distpaml.evaluate import Evaluation
+from distpaml.futures import Future
 from distpaml.model.meta_model import MetaModel
-from distpaml.promise import Promise
-from distpaml.select.methods import Counted, Selection
-from distpaml.world import Tasks
+from distpaml.select.methods import CandidateCounts, Selection
 
 
 class _Plain(BaseModel):
@@ -39,7 +39,7 @@ class Record(_Plain):
     tasks: int
     """Tasks that the model was fitted to, those this round added included."""
     added: tuple[Added, ...]
-    candidates: Counted | None
+    candidates: CandidateCounts | None
     """If candidates were ranked."""
     rmse: float
     nll: float
@@ -90,7 +90,7 @@ class Round:
         tasks: Tasks,
         data: Dataset,
         model: MetaModel,
-        evaluation: Promise[Evaluation],
+        evaluation: Future[Evaluation],
         stage: "Stopwatch",
     ) -> "Round":
         with stage("evaluate"):
@@ -109,7 +109,7 @@ class Round:
             round=number,
             tasks=len(model.embeddings),
             added=tuple(added),
-            candidates=selection.counted,
+            candidates=selection.counts,
             shots={shot: scores.summary() for shot, scores in evaluated.shots.items()},
             terms=dict(model.terms),
             seconds=stage.seconds,

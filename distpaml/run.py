@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
 from rich.table import Table
 
-from distpaml.config import Experiment, load, shipped
+from distpaml.config import ExperimentConfig, load, shipped
 from distpaml.domains import SimulationError
 from distpaml.errors import UserError
 
@@ -42,16 +42,16 @@ def main(arguments: list[str] | None = None) -> int:
         return 130
 
 
-def _directory(config: Experiment, quick: bool) -> str:
+def _directory(config: ExperimentConfig, quick: bool) -> str:
     return f"runs/{config.name}-{config.method}-{config.seed}{'-quick' if quick else ''}"
 
 
-def _run(config: Experiment, path: Path, console: Console) -> int:
-    from distpaml.play import run_here  # loads torch, which a misspelt key need not wait for
+def _run(config: ExperimentConfig, path: Path, console: Console) -> int:
     from distpaml.report import write_report
+    from distpaml.runtime.run_experiment import run_to_end  # loads torch, which a misspelt key need not wait for
 
     with _Display(config, console) as display:
-        records = run_here(config, path, display.stage, display.finished)
+        records = run_to_end(config, path, display.stage, display.finished)
     console.print(_table(records))
     console.print(f"Records: {path}", soft_wrap=True)
     console.print(f"Report: {write_report([path], path / 'report')}", soft_wrap=True)
@@ -61,7 +61,7 @@ def _run(config: Experiment, path: Path, console: Console) -> int:
 class _Display:
     """One line per finished round; on a terminal also a bar with the round and stage at work."""
 
-    def __init__(self, config: Experiment, console: Console) -> None:
+    def __init__(self, config: ExperimentConfig, console: Console) -> None:
         self.console = console
         columns = "{task.description}", BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
         self.bar = Progress(*columns, console=console, disable=not console.is_terminal, transient=True)

@@ -26,12 +26,14 @@ from pathlib import Path
 import pandas as pd
 
 from distpaml.config import load
-from distpaml.play import run_here
 from distpaml.report import write_report
+from distpaml.runtime.run_experiment import run_to_end
 
 SMOKE = os.environ.get("DISTPAML_SMOKE") == "1"
 SMALLER = (
-    ["rounds=2", "domain.steps=20", "model.inducing=30", "fit.evaluations=15", "evaluation.grid=2"] if SMOKE else []
+    ["rounds=2", "domain.trajectory_length=20", "model.inducing=30", "fit.evaluations=15", "evaluation.grid=2"]
+    if SMOKE
+    else []
 )
 
 # %% [markdown]
@@ -39,7 +41,7 @@ SMALLER = (
 # wrong is one sentence that names the nearest right key.
 
 # %%
-config = load("cartpole", ["method=paml-set", "seed=1", *SMALLER], quick=True)
+config = load("cartpole", ["method=paml-pool", "seed=1", *SMALLER], quick=True)
 print(config.to_yaml())
 
 # %% [markdown]
@@ -47,7 +49,7 @@ print(config.to_yaml())
 
 # %%
 folder = Path("runs/getting-started")
-records = run_here(config, folder)
+records = run_to_end(config, folder)
 table = pd.DataFrame([record.model_dump(include={"round", "tasks", "rmse", "nll"}) for record in records])
 table["chosen"] = [", ".join(f"{x:.2f}" for x in record.added[-1].task) if record.round else "" for record in records]
 table.set_index("round")

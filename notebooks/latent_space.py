@@ -26,21 +26,23 @@ import numpy as np
 from matplotlib.patches import Ellipse
 
 from distpaml.config import load
-from distpaml.local import LocalSimulator
+from distpaml.data.tasks import TaskSet
 from distpaml.model.storage import load_model
-from distpaml.play import run_here
 from distpaml.records import read_arrays
-from distpaml.select.utilities import Knowledge, get_utility
-from distpaml.world import World
+from distpaml.runtime.local import LocalSimulator
+from distpaml.runtime.run_experiment import run_to_end
+from distpaml.select.utilities import SelectionContext, get_utility
 
 SMOKE = os.environ.get("DISTPAML_SMOKE") == "1"
 SMALLER = (
-    ["rounds=2", "domain.steps=20", "model.inducing=30", "fit.evaluations=15", "evaluation.grid=3"] if SMOKE else []
+    ["rounds=2", "domain.trajectory_length=20", "model.inducing=30", "fit.evaluations=15", "evaluation.grid=3"]
+    if SMOKE
+    else []
 )
 
-config = load("cartpole", ["method=paml-set", *SMALLER], quick=True)
+config = load("cartpole", ["method=paml-pool", *SMALLER], quick=True)
 folder = Path("runs/latent")
-records = run_here(config, folder)
+records = run_to_end(config, folder)
 last = records[-1].round
 model = load_model(folder / f"round-{last:02d}" / "model.safetensors")
 
@@ -52,7 +54,7 @@ model = load_model(folder / f"round-{last:02d}" / "model.safetensors")
 
 # %%
 arrays = read_arrays(folder, last)
-test = World(config).test().parameters
+test = TaskSet(config).test().parameters
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained", sharey=True)
 for axis, column, name in zip(axes, range(2), config.domain.box, strict=True):
     dots = axis.scatter(*arrays["test_mean"].T, c=test[:, column], cmap="viridis", s=14)
@@ -69,10 +71,10 @@ for axis, column, name in zip(axes, range(2), config.domain.box, strict=True):
 # q(h) of one test task from more and more of its transitions: it shrinks onto the place that all of them give.
 
 # %%
-data = LocalSimulator(config).simulate(World(config).test()).result()
+data = LocalSimulator(config).simulate(TaskSet(config).test()).result()
 one = data.tasks(slice(len(data) // 2, len(data) // 2 + 1))
 figure, axis = plt.subplots(figsize=(4.4, 3.6), layout="constrained")
-for shots in (1, 3, 10, config.domain.steps - 1):
+for shots in (1, 3, 10, config.domain.trajectory_length - 1):
     latents = model.infer(one.first(shots))
     mean, variance = latents.mean[0].numpy(), latents.variance[0].numpy()
     (line,) = axis.plot(*mean, "o", label=f"{shots} transitions")
@@ -89,8 +91,8 @@ axis.legend()
 low, high = arrays["test_mean"].min(0) - 1.0, arrays["test_mean"].max(0) + 1.0
 x, y = np.meshgrid(np.linspace(low[0], high[0], 80), np.linspace(low[1], high[1], 80))
 points = np.stack([x.ravel(), y.ravel()], axis=1)
-known = Knowledge.of(model, data, points)
-utility = get_utility("surprisal")(points, np.zeros_like(points), known).reshape(x.shape)
+context = SelectionContext.of(model, data, points)
+utility = get_utility("surprisal")(points, np.zeros_like(points), context).reshape(x.shape)
 figure, axis = plt.subplots(figsize=(4.8, 3.6), layout="constrained")
 shades = axis.contourf(x, y, np.log1p(utility - utility.min()), 20, cmap="magma")
 axis.plot(*arrays["embedding_mean"].T, "wo", mec="k")

@@ -25,10 +25,10 @@ from pathlib import Path
 import pandas as pd
 
 from distpaml.config import load
-from distpaml.play import run_here
 from distpaml.report.collect import collect
-from distpaml.report.contents import contents
 from distpaml.report.figures import chosen, curves, differences
+from distpaml.report.payload import payload
+from distpaml.runtime.run_experiment import run_to_end
 
 SMOKE = os.environ.get("DISTPAML_SMOKE") == "1"
 METHODS = ["paml", "uni", "lhs", "oracle"]
@@ -37,7 +37,7 @@ SIZE = ["rounds=5", "model.inducing=150", "fit.evaluations=60", "evaluation.grid
 if SMOKE:
     SIZE = [
         "rounds=1",
-        "domain.steps=20",
+        "domain.trajectory_length=20",
         "model.inducing=20",
         "fit.evaluations=6",
         "fit.restarts=1",
@@ -51,8 +51,8 @@ if SMOKE:
 folder = Path("runs/figure")
 for seed in SEEDS:
     for method in METHODS:
-        run_here(load("cartpole", [f"method={method}", f"seed={seed}", *SIZE]), folder / f"{method}-{seed}")
-report = contents(collect([folder]))
+        run_to_end(load("cartpole", [f"method={method}", f"seed={seed}", *SIZE]), folder / f"{method}-{seed}")
+report = payload(collect([folder]))
 (cartpole,) = report["experiments"]
 
 # %% [markdown]

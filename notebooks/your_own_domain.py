@@ -26,7 +26,9 @@ import numpy as np
 
 SMOKE = os.environ.get("DISTPAML_SMOKE") == "1"
 SMALLER = (
-    ["rounds=1", "domain.steps=20", "model.inducing=30", "fit.evaluations=15", "evaluation.grid=2"] if SMOKE else []
+    ["rounds=1", "domain.trajectory_length=20", "model.inducing=30", "fit.evaluations=15", "evaluation.grid=2"]
+    if SMOKE
+    else []
 )
 
 # %% [markdown]
@@ -44,7 +46,7 @@ class Spring(Domain):
     name = "spring"
     box = {"mass": (1.0, 2.0), "stiffness": (0.5, 3.0)}
     states = ("x", "x_dot")
-    dt, steps, control_limit, alternations = 0.1, 100, 2.0, 5
+    dt, trajectory_length, control_limit, alternations = 0.1, 100, 2.0, 5
 
     def start(self, rng):
         return 0.1 * rng.standard_normal(2)
@@ -72,11 +74,11 @@ check_domain(get_domain("notebook_spring:Spring")())
 
 # %%
 from distpaml.config import load
-from distpaml.play import run_here
+from distpaml.runtime.run_experiment import run_to_end
 
-config = load(None, ["domain.name=notebook_spring:Spring", "method=paml-set", "rounds=4", *SMALLER], quick=True)
+config = load(None, ["domain.name=notebook_spring:Spring", "method=paml-pool", "rounds=4", *SMALLER], quick=True)
 folder = Path("runs/spring")
-records = run_here(config, folder)
+records = run_to_end(config, folder)
 for record in records:
     print(f"{record.tasks} tasks: rmse {record.rmse:.4f}, nll {record.nll:.2f}")
 
@@ -84,13 +86,13 @@ for record in records:
 # What the model predicts for a spring that it has never seen, from its first transitions alone.
 
 # %%
-from distpaml.local import LocalSimulator
+from distpaml.data.tasks import Tasks, TaskSet
 from distpaml.model.storage import load_model
-from distpaml.world import Tasks, World
+from distpaml.runtime.local import LocalSimulator
 
 model = load_model(folder / f"round-{records[-1].round:02d}" / "model.safetensors")
-world = World(config)
-new = Tasks(np.array([[1.4, 2.2]]), np.array([[1.4, 2.2]]), world.test().starts[:1])
+task_set = TaskSet(config)
+new = Tasks(np.array([[1.4, 2.2]]), np.array([[1.4, 2.2]]), task_set.test().starts[:1])
 data = LocalSimulator(config).simulate(new).result()
 figure, axes = plt.subplots(1, 2, figsize=(9, 3), layout="constrained", sharey=True)
 for axis, shots in zip(axes, (2, 10), strict=True):

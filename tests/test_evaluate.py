@@ -4,27 +4,27 @@ import numpy as np
 import pytest
 import torch
 from scipy.stats import norm
-from tiny import parts, played, tiny
+from tiny import parts, rounds_of, tiny
 
 from distpaml.data import Dataset, Divisors, Standardiser
+from distpaml.data.tasks import TaskSet
 from distpaml.evaluate import evaluate, score
 from distpaml.model.posterior import Latents
-from distpaml.world import World
 
 
 @pytest.fixture(scope="module")
 def model():
-    return played()[0].model
+    return rounds_of()[0].model
 
 
 @pytest.fixture(scope="module")
 def test() -> Dataset:
-    return parts(tiny())[0].simulate(World(tiny()).test()).result()
+    return parts(tiny())[0].simulate(TaskSet(tiny()).test()).result()
 
 
 @pytest.fixture(scope="module")
 def divisors(test) -> Divisors:
-    return Divisors.of(played()[0].data, test)
+    return Divisors.of(rounds_of()[0].data, test)
 
 
 def ones(outputs: int) -> Standardiser:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from distpaml.config import Experiment, load, shipped
+from distpaml.config import ExperimentConfig, load, shipped
 
 README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
 SPRING, MODEL = re.findall(r"^```python\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
@@ -36,7 +36,7 @@ def test_every_shipped_experiment_and_section_is_named():
     assert all(f"`{name}`" in README for name in shipped())
     sections = re.findall(r"^\| `(\w+)` \|.*\| (`.*`) \|$", README, re.MULTILINE)
     assert {section for section, _ in sections} == {
-        name for name, value in Experiment() if hasattr(value, "model_dump")
+        name for name, value in ExperimentConfig() if hasattr(value, "model_dump")
     }
     for section, keys in sections:
         assert set(re.findall(r"`(\w+)`", keys)) <= load().model_dump()[section].keys()

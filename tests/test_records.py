@@ -1,6 +1,5 @@
 import json
 import multiprocessing
-import os
 import resource
 import shutil
 import signal
@@ -8,17 +7,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from deadly import die_at_fsync
 from safetensors.numpy import load_file
 from tiny import tiny
 
-from distpaml.config import Experiment
+from distpaml.config import ExperimentConfig
 from distpaml.domains import SimulationError
+from distpaml.durable_io import append_durably
 from distpaml.errors import UserError
 from distpaml.model.storage import load_model
-from distpaml.play import run_here
 from distpaml.records import RunDirectory, read_arrays, read_records
+from distpaml.runtime.run_experiment import run_to_end
 
-CONFIG = tiny("method=paml-set", "evaluation.shots=[3]")
+CONFIG = tiny("method=paml-pool", "evaluation.shots=[3]")
 ROUNDS = CONFIG.rounds + 1
 
 
@@ -53,7 +54,7 @@ def same_run(path: Path, undisturbed: Path) -> None:
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("undisturbed") / "run"
-    run_here(CONFIG, path)
+    run_to_end(CONFIG, path)
     return path
 
 
@@ -63,7 +64,7 @@ def copy(undisturbed, tmp_path) -> Path:
 
 
 def test_a_run_leaves_its_config_records_arrays_and_newest_model(undisturbed):
-    assert Experiment.from_yaml(undisturbed / "config.yaml") == CONFIG
+    assert ExperimentConfig.from_yaml(undisturbed / "config.yaml") == CONFIG
     lines = [json.loads(line) for line in (undisturbed / "records.jsonl").read_text().splitlines()]
     assert [line["round"] for line in lines] == [0, 1, 2]
     assert all(isinstance(line[name], float) for line in lines for name in ("rmse", "nll", "rmse_paper", "nll_paper"))
@@ -77,34 +78,21 @@ def test_a_run_leaves_its_config_records_arrays_and_newest_model(undisturbed):
 @pytest.mark.parametrize("round", range(ROUNDS))
 def test_stopped_after_any_round_it_ends_like_an_undisturbed_run(tmp_path, undisturbed, round):
     with pytest.raises(StopHere):
-        run_here(CONFIG, tmp_path / "run", finished=stop_after(round))
+        run_to_end(CONFIG, tmp_path / "run", finished=stop_after(round))
     assert len(read_records(tmp_path / "run")) == round + 1
-    run_here(CONFIG, tmp_path / "run")
+    run_to_end(CONFIG, tmp_path / "run")
     same_run(tmp_path / "run", undisturbed)
 
 
 def _run_and_die(config: str, path: Path, at: int) -> None:
     """Run an experiment in a process that kills itself at its `at`-th fsync, before or after it took place."""
-    import distpaml.records
-
-    calls, fsync = 0, os.fsync
-
-    def deadly(descriptor: int) -> None:
-        nonlocal calls
-        calls += 1
-        if calls == at:
-            if at % 2:
-                fsync(descriptor)
-            os.kill(os.getpid(), signal.SIGKILL)
-        fsync(descriptor)
-
-    distpaml.records.os.fsync = deadly
-    run_here(Experiment.from_yaml(config), path)
+    die_at_fsync(at)
+    run_to_end(ExperimentConfig.from_yaml(config), path)
 
 
 def _start(*arguments) -> multiprocessing.Process:
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["distpaml.local", "tiny"])
+    context.set_forkserver_preload(["distpaml.runtime.local", "tiny"])
     process = context.Process(target=_run_and_die, args=arguments)
     process.start()
     return process
@@ -117,7 +105,7 @@ def test_killed_at_every_write_it_ends_like_an_undisturbed_run(tmp_path, undistu
         process.join(60)
         assert process.exitcode == -signal.SIGKILL
     assert len(read_records(tmp_path / "run")) == 2
-    run_here(CONFIG, tmp_path / "run")
+    run_to_end(CONFIG, tmp_path / "run")
     same_run(tmp_path / "run", undisturbed)
 
 
@@ -131,29 +119,29 @@ def test_killed_at_random_moments_it_ends_like_an_undisturbed_run(tmp_path, undi
         process.join()
         killed += process.exitcode != 0
     assert killed
-    run_here(CONFIG, tmp_path / "run")
+    run_to_end(CONFIG, tmp_path / "run")
     same_run(tmp_path / "run", undisturbed)
 
 
 def test_a_finished_run_is_not_run_again(copy, undisturbed):
     before = (copy / "records.jsonl").stat().st_mtime_ns
-    assert [record.result() for record in run_here(CONFIG, copy)] == results(undisturbed)
+    assert [record.result() for record in run_to_end(CONFIG, copy)] == results(undisturbed)
     assert (copy / "records.jsonl").stat().st_mtime_ns == before
 
 
 def test_a_second_run_in_the_same_directory_is_refused(copy):
     with RunDirectory(copy, CONFIG), pytest.raises(UserError, match="Another run is writing into"):
-        run_here(CONFIG, copy)
-    run_here(CONFIG, copy)  # free again
+        run_to_end(CONFIG, copy)
+    run_to_end(CONFIG, copy)  # free again
 
 
 @pytest.mark.parametrize("left", ['{"round":2,"ta', '{"round":2}', "\0\0\0\0"])
 def test_a_torn_last_line_is_dropped_and_its_round_redone(tmp_path, undisturbed, left):
     with pytest.raises(StopHere):
-        run_here(CONFIG, tmp_path / "run", finished=stop_after(1))
+        run_to_end(CONFIG, tmp_path / "run", finished=stop_after(1))
     with open(tmp_path / "run" / "records.jsonl", "a") as file:
         file.write(left)
-    run_here(CONFIG, tmp_path / "run")
+    run_to_end(CONFIG, tmp_path / "run")
     same_run(tmp_path / "run", undisturbed)
 
 
@@ -172,7 +160,7 @@ def test_a_damaged_line_is_a_sentence(copy, damage, sentence):
     records.write_text("".join(line + "\n" for line in damage(records.read_text().splitlines())))
     before = records.read_bytes()
     with pytest.raises(UserError, match=sentence):
-        run_here(CONFIG, copy)
+        run_to_end(CONFIG, copy)
     assert records.read_bytes() == before
 
 
@@ -201,29 +189,29 @@ def test_pickled_arrays_are_not_read(copy):
 
 
 def test_another_config_is_refused_by_the_first_key_that_differs(copy):
-    other = tiny("method=paml-set", "evaluation.shots=[3]", "model.inducing=30", "evaluation.grid=3")
+    other = tiny("method=paml-pool", "evaluation.shots=[3]", "model.inducing=30", "evaluation.grid=3")
     with pytest.raises(UserError, match=r"holds another experiment: model.inducing is 40 there and 30 here"):
-        run_here(other, copy)
-    same = tiny("method=paml-set", "evaluation.shots=[3]", "runtime.threads=2", "out=elsewhere")
-    assert len(run_here(same, copy)) == ROUNDS
+        run_to_end(other, copy)
+    same = tiny("method=paml-pool", "evaluation.shots=[3]", "runtime.threads=2", "out=elsewhere")
+    assert len(run_to_end(same, copy)) == ROUNDS
 
 
 def test_a_run_that_failed_in_its_first_round_does_not_claim_the_directory(tmp_path):
     with pytest.raises(SimulationError, match="diverged"):
-        run_here(tiny("domain.control_limit=1e6"), tmp_path / "run")
-    assert len(run_here(tiny("rounds=0"), tmp_path / "run")) == 1
+        run_to_end(tiny("domain.control_limit=1e6"), tmp_path / "run")
+    assert len(run_to_end(tiny("rounds=0"), tmp_path / "run")) == 1
 
 
 def test_a_directory_with_other_things_is_left_alone(tmp_path):
     (tmp_path / "thesis.tex").write_text("years of work")
     with pytest.raises(UserError, match=r"is not the directory of a run: it has thesis.tex but no config.yaml"):
-        run_here(CONFIG, tmp_path)
+        run_to_end(CONFIG, tmp_path)
 
 
 @pytest.mark.parametrize("place", ["/sys/distpaml-run", "/dev/null/run"])
 def test_a_directory_that_cannot_be_written_is_a_sentence(place):
     with pytest.raises(UserError, match=f"^{place} cannot be written: "):
-        run_here(CONFIG, Path(place))
+        run_to_end(CONFIG, Path(place))
 
 
 @pytest.mark.parametrize("which", [min, max])
@@ -238,11 +226,11 @@ def test_a_full_disk_is_a_sentence_and_nothing_complete_is_lost(tmp_path, undist
 
     try:
         with pytest.raises(UserError, match="cannot be written: File too large; every finished round is kept"):
-            run_here(CONFIG, tmp_path / "run", finished=fill)
+            run_to_end(CONFIG, tmp_path / "run", finished=fill)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert 1 <= len(read_records(tmp_path / "run")) < ROUNDS
-    run_here(CONFIG, tmp_path / "run")
+    run_to_end(CONFIG, tmp_path / "run")
     same_run(tmp_path / "run", undisturbed)
 
 
@@ -250,18 +238,17 @@ def test_a_line_that_does_not_fit_leaves_the_file_as_it_was(tmp_path, undisturbe
     """The disk fills up in the middle of a line."""
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     with pytest.raises(StopHere):
-        run_here(CONFIG, tmp_path / "run", finished=stop_after(0))
-    with RunDirectory(tmp_path / "run", CONFIG) as run:
-        lines = tmp_path / "run" / "records.jsonl"
-        before = lines.read_bytes()
-        try:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 10, limits[1]))
-            with pytest.raises(OSError):
-                run._append("x" * 1000 + "\n")
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-        assert lines.read_bytes() == before
-    run_here(CONFIG, tmp_path / "run")
+        run_to_end(CONFIG, tmp_path / "run", finished=stop_after(0))
+    lines = tmp_path / "run" / "records.jsonl"
+    before = lines.read_bytes()
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 10, limits[1]))
+        with pytest.raises(OSError):
+            append_durably(lines, b"x" * 1000 + b"\n")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert lines.read_bytes() == before
+    run_to_end(CONFIG, tmp_path / "run")
     same_run(tmp_path / "run", undisturbed)
 
 

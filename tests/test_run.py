@@ -9,7 +9,7 @@ from time import monotonic
 
 import pytest
 from rich.console import Console
-from tiny import SIZE, played, tiny
+from tiny import SIZE, rounds_of, tiny
 
 from distpaml.records import read_records
 from distpaml.run import _Display, main
@@ -57,7 +57,10 @@ def test_where_a_run_goes_unless_it_is_said(tmp_path, monkeypatch):
         (["selection.utility=nowhere:f"], "the module nowhere cannot be imported"),
         (["selection.choices=[[1, 1]]", "method=uni"], "need 18"),
         (["selection.choices=[[1]]", "method=uni"], "should be rows of 2 numbers"),
-        (["domain.steps=5"], "domain.alternations=10 do not fit into a trajectory of domain.steps=5"),
+        (
+            ["domain.trajectory_length=5"],
+            "domain.alternations=10 do not fit into a trajectory of domain.trajectory_length=5",
+        ),
         (["selection.per_dimension=100", "model.latent=4"], "to 4000000 candidates"),
     ],
 )
@@ -77,7 +80,7 @@ def test_a_terminal_shows_the_round_and_stage_at_work():
     console = Console(file=io.StringIO(), force_terminal=True, width=100)
     with _Display(tiny(), console) as display:
         display.stage(1, "fit")
-        display.finished(played()[1].record)
+        display.finished(rounds_of()[1].record)
         display.bar.refresh()
     shown = console.file.getvalue()
     assert "round 1: fit" in shown and "1/3" in shown and "rmse" in shown

@@ -2,40 +2,40 @@
 
 from functools import cache
 
-from distpaml.config import Experiment, load
-from distpaml.local import LocalScorer, LocalSimulator, LocalTrainer
+from distpaml.config import ExperimentConfig, load
+from distpaml.data.tasks import TaskSet
 from distpaml.loop import active_loop
 from distpaml.rounds import Round, State
+from distpaml.runtime.local import LocalScorer, LocalSimulator, LocalTrainer
 from distpaml.select.methods import get_method
-from distpaml.world import World
 
 SIZE = (
     "rounds=2",
-    "domain.steps=20",
+    "domain.trajectory_length=20",
     "model.inducing=40",
     "fit.evaluations=20",
     "fit.restarts=1",
-    "fit.image_steps=20",
+    "fit.image_adam_steps=20",
     "selection.per_dimension=20",
-    "selection.set_size=64",
+    "selection.pool_size=64",
     "evaluation.grid=2",
-    "evaluation.steps=10",
+    "evaluation.inference_steps=10",
 )
 
 
-def tiny(*overrides: str, experiment: str = "cartpole") -> Experiment:
+def tiny(*overrides: str, experiment: str = "cartpole") -> ExperimentConfig:
     return load(experiment, [*SIZE, *overrides])
 
 
-def parts(config: Experiment) -> tuple[LocalSimulator, LocalTrainer, LocalScorer]:
+def parts(config: ExperimentConfig) -> tuple[LocalSimulator, LocalTrainer, LocalScorer]:
     return LocalSimulator(config), LocalTrainer(config), LocalScorer(config)
 
 
-def play(config: Experiment, state: State | None = None) -> list[Round]:
-    return list(active_loop(get_method(World(config)), *parts(config), state))
+def run_loop(config: ExperimentConfig, state: State | None = None) -> list[Round]:
+    return list(active_loop(get_method(TaskSet(config)), *parts(config), state))
 
 
 @cache
-def played(*overrides: str, experiment: str = "cartpole") -> list[Round]:
+def rounds_of(*overrides: str, experiment: str = "cartpole") -> list[Round]:
     """The rounds of a tiny experiment; shared by tests, which must not change them."""
-    return play(tiny(*overrides, experiment=experiment))
+    return run_loop(tiny(*overrides, experiment=experiment))

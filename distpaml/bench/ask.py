@@ -16,44 +16,43 @@ from typing import Any
 
 import numpy as np
 
+from distpaml.ask_tell.experiment import Experiment
+from distpaml.ask_tell.models import threads
+from distpaml.ask_tell.ranking import best
 from distpaml.bench import Result
-from distpaml.config import Experiment as Config
-from distpaml.config import load
-from distpaml.domains.base import Array
-from distpaml.lab.experiment import Experiment
-from distpaml.lab.models import threads
-from distpaml.lab.ranking import best
-from distpaml.local import LocalSimulator
+from distpaml.config import ExperimentConfig, load
+from distpaml.data.tasks import Tasks, TaskSet
 from distpaml.model.meta_model import fit_model
-from distpaml.world import Tasks, World
+from distpaml.runtime.local import LocalSimulator
+from distpaml.types import Array
 
 
 def run(options: Namespace, tasks: int = 20, overrides: Sequence[str] = (), **settings: Any) -> list[Result]:
     config = load("cartpole", [f"initial={tasks}", "rounds=0", *overrides])
-    lab = _Lab(config)
-    declaration = {**lab.declaration, **settings}
-    initial = World(config).initial()
+    simulated = _Simulated(config)
+    declaration = {**simulated.declaration, **settings}
+    initial = TaskSet(config).initial()
     with TemporaryDirectory() as folder:
         loop = Experiment(declaration, Path(folder) / "loop")
         for task in range(tasks - 1):
-            lab.attach(loop, initial, task)
+            simulated.attach(loop, initial, task)
         (asked,) = loop.ask()
-        loop.tell(asked.id, lab.columns(np.array([*asked.descriptor.values()], dtype=float), initial.starts[-1]))
+        loop.tell(asked.id, simulated.columns(np.array([*asked.descriptor.values()], dtype=float), initial.starts[-1]))
         single = _seconds("ask", loop.ask)
 
         at_once = Experiment(declaration, Path(folder) / "at-once")
         for task in range(tasks):
-            lab.attach(at_once, initial, task)
+            simulated.attach(at_once, initial, task)
         eight = _seconds("ask-8", lambda: at_once.ask(8))
         other = _seconds("by hand", lambda: _by_hand(at_once, config))
     what = "a fit afresh with the settings of a run, and a choice"
     return [Result(name, other / ours, ours, other, "s", what) for name, ours in (("ask", single), ("ask-8", eight))]
 
 
-class _Lab:
+class _Simulated:
     """The cart-pole as somebody's own system."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: ExperimentConfig) -> None:
         self.simulator = LocalSimulator(config)
         self.box = config.domain.box
         domain = self.simulator.domain
@@ -77,7 +76,7 @@ class _Lab:
         return {**dict(zip(self.simulator.domain.states, states.T, strict=True)), "force": force}
 
 
-def _by_hand(experiment: Experiment, config: Config) -> None:
+def _by_hand(experiment: Experiment, config: ExperimentConfig) -> None:
     state, declaration = experiment._state, experiment.declaration
     data = experiment._models.dataset(state.data, state)
     with threads(declaration.threads):

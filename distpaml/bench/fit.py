@@ -57,7 +57,7 @@ def run(options: Namespace) -> Iterator[Result]:
 def _race(problem: Problem, tasks: int, options: Namespace) -> Iterator[Result]:
     data, experiment, steps = problem.first(tasks), problem.experiment, options.steps or PAPER_STEPS
     training = training_set(data, experiment.model, shards=1, seed=0)[0]
-    paper = experiment.fit.model_copy(update={"kind": "svgp", "steps": steps, "batch_tasks": tasks})
+    paper = experiment.fit.model_copy(update={"kind": "svgp", "adam_steps": steps, "batch_tasks": tasks})
     begin = perf_counter()
     result, q = fit_stochastic(training, None, experiment.model.inducing, paper, seed=0)
     step = (perf_counter() - begin) / steps
@@ -155,7 +155,7 @@ def _oracle(name: str) -> None:
     begin = perf_counter()
     model = fit_model(problem.test, problem.experiment.model, problem.experiment.fit, seed=0)
     seconds = perf_counter() - begin
-    scores = problem.judge(model, problem.test)
+    scores = problem.evaluate(model, problem.test)
     print(
         f"oracle-{name}: rmse {scores['rmse']:.4f}, nll {scores['nll']:.3f} nats per number, "
         f"{seconds:.0f} s to fit 100 tasks",

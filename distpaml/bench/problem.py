@@ -2,19 +2,19 @@
 
 from dataclasses import dataclass
 
-from distpaml.config import Experiment, load
+from distpaml.config import ExperimentConfig, load
 from distpaml.data import Dataset, Divisors
+from distpaml.data.tasks import TaskSet
 from distpaml.evaluate import evaluate
-from distpaml.local import LocalSimulator
 from distpaml.model.meta_model import MetaModel
-from distpaml.world import World
+from distpaml.runtime.local import LocalSimulator
 
 
 @dataclass(frozen=True)
 class Problem:
     """An experiment with its data simulated."""
 
-    experiment: Experiment
+    experiment: ExperimentConfig
     training: Dataset
     test: Dataset
 
@@ -22,14 +22,16 @@ class Problem:
     def make(cls, name: str, tasks: int) -> "Problem":
         """The shipped experiment `name` with `tasks` initial tasks."""
         experiment = load(name, [f"initial={tasks}", "rounds=0"])
-        world, simulator = World(experiment), LocalSimulator(experiment)
-        return cls(experiment, simulator.simulate(world.initial()).result(), simulator.simulate(world.test()).result())
+        task_set, simulator = TaskSet(experiment), LocalSimulator(experiment)
+        return cls(
+            experiment, simulator.simulate(task_set.initial()).result(), simulator.simulate(task_set.test()).result()
+        )
 
     def first(self, tasks: int) -> Dataset:
         """The first training tasks."""
         return self.training.tasks(slice(0, tasks))
 
-    def judge(self, model: MetaModel, training: Dataset) -> dict[str, float]:
+    def evaluate(self, model: MetaModel, training: Dataset) -> dict[str, float]:
         """Both measures of `model`, which was fitted to `training`, on the test grid."""
         divisors = Divisors.of(training, self.test)
-        return evaluate(model, divisors, self.test, self.experiment.evaluation.steps).scores.summary()
+        return evaluate(model, divisors, self.test, self.experiment.evaluation.inference_steps).scores.summary()

@@ -1,6 +1,6 @@
 """Simulated steps per second on one thread: the batched path against loops of dm_control's `env.step`.
 
-All sides run the same cart-poles (reading `text`) under the same controls, take turns, and must return the
+All sides run the same cart-poles (variant `paper`) under the same controls, take turns, and must return the
 same trajectories to the last bit. Three lines, because what one counts decides the ratio:
 
     rollout        what a new task costs: from its parameters to its trajectory. Ours is `simulate`, which
@@ -23,9 +23,9 @@ import numpy as np
 
 from distpaml.bench import Result
 from distpaml.domains import CartPole, control_signal
-from distpaml.domains.base import Array
 from distpaml.domains.mujoco import rollout
 from distpaml.seeds import rng
+from distpaml.types import Array
 
 TASKS = 60
 REPEATS = 5
@@ -37,7 +37,9 @@ def run(options: Namespace) -> list[Result]:
     low, high = np.array(list(domain.box.values())).T
     tasks = rng(0, "bench-tasks").uniform(low, high, (TASKS, len(low)))
     starts = np.stack([domain.start(rng(0, "bench-start", i)) for i in range(TASKS)])
-    signal = control_signal(domain.control_limit, domain.alternations, domain.steps, rng(0, "bench-controls"))
+    signal = control_signal(
+        domain.control_limit, domain.alternations, domain.trajectory_length, rng(0, "bench-controls")
+    )
     controls = np.repeat(signal[None], TASKS, axis=0)
 
     few = slice(0, TASKS // 10)  # the other side is slow, and a suite model with its textures has 12 MB

@@ -1,7 +1,7 @@
 """How far one driver reaches: Tune with all that a sweep adds to it, on trials that do nothing.
 
 Tiny actors run trials whose rounds take no time. What the driver itself spends on a trial (Tune's event loop, the
-agenda, the journal with its fsyncs, a line per round) is measured in CPU seconds of its process, since here the actors
+searcher, the journal with its fsyncs, a line per round) is measured in CPU seconds of its process: the actors here
 compete with it for cores and on a cluster they do not. From that, and from the seconds of a round, follows the table:
 one core per trial, 64 cores per machine.
 """
@@ -20,12 +20,12 @@ from ray import tune
 
 from distpaml.bench import Result
 from distpaml.config import load
-from distpaml.sweep.agenda import GridAgenda
 from distpaml.sweep.driver import Sweep, tune_trials
-from distpaml.sweep.folder import Folder
 from distpaml.sweep.journal import Journal
-from distpaml.sweep.plan import Trial
 from distpaml.sweep.schema import MEASURES, SweepConfig
+from distpaml.sweep.searcher import GridSearcher
+from distpaml.sweep.storage import Storage
+from distpaml.sweep.trials import Trial
 
 ROUNDS, CORES, SECONDS_PER_ROUND = 16, 64, 5.0
 SIZES = ((50, 1), (280, 1), (280, 5), (1_000, 16), (10_000, 16), (10_000, 157), (100_000, 157))
@@ -77,9 +77,11 @@ def run(options: Namespace, trials: int = 100, actors: int = 8) -> Iterable[Resu
 
 def _seconds(trials: int) -> float:
     config = load("cartpole")
-    agenda = GridAgenda([Trial(f"t{i}", {f"t{i}": config}, {}) for i in range(trials)], {"folder": "", "wandb": "off"})
+    searcher = GridSearcher(
+        [Trial(f"t{i}", {f"t{i}": config}, {}) for i in range(trials)], {"storage": "", "wandb": "off"}
+    )
     with TemporaryDirectory() as folder:
-        sweep = Sweep([SweepConfig()], Folder(folder))
+        sweep = Sweep([SweepConfig()], Storage(folder))
         begin = process_time()
-        tune_trials(InstantTrial, sweep, agenda, Journal(Path(folder) / "events.jsonl"), False, lambda line: None)
+        tune_trials(InstantTrial, sweep, searcher, Journal(Path(folder) / "events.jsonl"), False, lambda line: None)
         return process_time() - begin

@@ -23,10 +23,10 @@ from threadpoolctl import threadpool_limits
 
 from distpaml.bench import Result
 from distpaml.config import load
-from distpaml.designs import grid
-from distpaml.local import BLOCK, LocalScorer
+from distpaml.data.designs import grid
+from distpaml.runtime.local import BLOCK, LocalScorer
 from distpaml.select.candidates import Candidates
-from distpaml.select.utilities import Knowledge
+from distpaml.select.utilities import SelectionContext
 
 TASKS, LATENT = 20, 2
 SIZES = (10**4, 10**5, 10**6, 10**7, 10**8)
@@ -99,33 +99,33 @@ def _take_turns(sides: dict[str, Side], h: np.ndarray) -> dict[str, float]:
     return seconds
 
 
-def knowledge() -> Knowledge:
+def selection_context() -> SelectionContext:
     """Tasks whose latents are known as well as those of cart-poles are: variances from 1e-4 to 1e-1."""
     rng, nothing = np.random.default_rng(0), np.zeros((0, LATENT))
     mean, variance = rng.normal(0, 2, (TASKS, LATENT)), 10.0 ** rng.uniform(-4, -1, (TASKS, LATENT))
-    return Knowledge(mean, variance, nothing, nothing, None, TASKS)  # type: ignore[arg-type]
+    return SelectionContext(mean, variance, nothing, nothing, None, TASKS)  # type: ignore[arg-type]
 
 
 def _ours() -> Callable[[Any], int]:
-    scorer, known = LocalScorer(load("cartpole")), knowledge()
-    return lambda candidates: scorer.best(candidates, known).row
+    scorer, context = LocalScorer(load("cartpole")), selection_context()
+    return lambda candidates: scorer.best(candidates, context).row
 
 
 def _others() -> Iterator[tuple[str, Side]]:
     from scipy.special import logsumexp
     from sklearn.mixture import GaussianMixture
 
-    known = knowledge()
+    context = selection_context()
     mixture = GaussianMixture(TASKS, covariance_type="diag")
     mixture.weights_ = np.full(TASKS, 1.0 / TASKS)
-    mixture.means_, mixture.covariances_ = known.mean, known.variance
-    mixture.precisions_cholesky_ = 1.0 / np.sqrt(known.variance)
+    mixture.means_, mixture.covariances_ = context.mean, context.variance
+    mixture.precisions_cholesky_ = 1.0 / np.sqrt(context.variance)
     yield "score_samples", lambda h: int(mixture.score_samples(h).argmin())
 
     def full_table(h: np.ndarray) -> int:
-        table = -0.5 * np.log(2.0 * np.pi * known.variance).sum(axis=1) - np.log(TASKS)  # [N], then [K, N]
+        table = -0.5 * np.log(2.0 * np.pi * context.variance).sum(axis=1) - np.log(TASKS)  # [N], then [K, N]
         for q in range(LATENT):
-            table = table - (h[:, q, None] - known.mean[:, q]) ** 2 / (2.0 * known.variance[:, q])
+            table = table - (h[:, q, None] - context.mean[:, q]) ** 2 / (2.0 * context.variance[:, q])
         return int(logsumexp(table, axis=1).argmin())
 
     yield "logsumexp", full_table

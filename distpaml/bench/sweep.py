@@ -14,14 +14,14 @@ from time import perf_counter
 
 from distpaml.bench import Result
 from distpaml.sweep.load import load_sweep
-from distpaml.sweep.plan import grid_trials
+from distpaml.sweep.trials import grid_trials
 
 ON_RAY = """
 import sys
 from distpaml.sweep.driver import Sweep, opened, run_sweep
-from distpaml.sweep.folder import Folder
+from distpaml.sweep.storage import Storage
 from distpaml.sweep.load import load_sweep
-sweep = Sweep(load_sweep("quickstart", ["wandb=off", *sys.argv[2:]]), Folder.of(sys.argv[1]))
+sweep = Sweep(load_sweep("quickstart", ["wandb=off", *sys.argv[2:]]), Storage.of(sys.argv[1]))
 with opened(sweep) as journal:
     run_sweep(sweep, journal, again=False, verbose=False, say=lambda line: None)
 """
@@ -32,9 +32,9 @@ from multiprocessing import get_context
 from pathlib import Path
 from distpaml.bench.sweep import trials
 def run(trial):
-    from distpaml.play import run_here
+    from distpaml.runtime.run_experiment import run_to_end
     for name, config in trial.runs.items():
-        run_here(config, Path(sys.argv[1]) / name)
+        run_to_end(config, Path(sys.argv[1]) / name)
 if __name__ == "__main__":
     with ProcessPoolExecutor(2, get_context("fork")) as pool:
         list(pool.map(run, trials(sys.argv[2:])))

@@ -3,7 +3,7 @@
 from distpaml.config.load import load, shipped
 from distpaml.config.schema import (
     EvaluationConfig,
-    Experiment,
+    ExperimentConfig,
     FitConfig,
     ModelConfig,
     RuntimeConfig,
@@ -15,7 +15,7 @@ __all__ = [
     "DescriptorConfig",
     "DomainConfig",
     "EvaluationConfig",
-    "Experiment",
+    "ExperimentConfig",
     "FitConfig",
     "ModelConfig",
     "RuntimeConfig",

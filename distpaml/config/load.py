@@ -1,4 +1,4 @@
-"""What every command does first: a file or the name of a shipped experiment, and overrides → `Experiment`."""
+"""What every command does first: a file or the name of a shipped experiment, and overrides → `ExperimentConfig`."""
 
 import os
 from collections.abc import Sequence
@@ -7,9 +7,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from distpaml.config.schema import Experiment
-from distpaml.config.sentences import checked, shown
-from distpaml.config.yaml_text import parse_value, read
+from distpaml.config.families import anchored
+from distpaml.config.schema import ExperimentConfig
+from distpaml.config.validation_errors import checked, shown
+from distpaml.config.yaml_text import key_lines, line_of, parse_value, read
 from distpaml.errors import UserError
 
 QUICK = {
@@ -17,8 +18,8 @@ QUICK = {
     "model.inducing": 200,
     "fit.evaluations": 60,
     "fit.restarts": 2,
-    "fit.steps": 200,
-    "fit.image_steps": 150,
+    "fit.adam_steps": 200,
+    "fit.image_adam_steps": 150,
     "evaluation.grid": 5,
 }
 """Upper limits of a quick experiment, which takes about a minute."""
@@ -26,12 +27,12 @@ QUICK = {
 Tree = dict[str, Any]
 
 
-def load(config: str | Path | None = None, overrides: Sequence[str] = (), quick: bool = False) -> Experiment:
+def load(config: str | Path | None = None, overrides: Sequence[str] = (), quick: bool = False) -> ExperimentConfig:
     """The experiment of `config` (a YAML file, the name of a shipped one, or None for the defaults).
 
     `overrides` are `dotted.key=value` with YAML values; they win over `quick`, which wins over the file.
     """
-    source, tree = _read(config)
+    source, tree, lines = _read(config)
     if quick:
         tree = _shrunk(tree)
     written_by = {}
@@ -43,9 +44,9 @@ def load(config: str | Path | None = None, overrides: Sequence[str] = (), quick:
     def where(key: str) -> str:
         dotted = f"{key.partition('[')[0]}."
         touching = [w for w in written_by if dotted.startswith(f"{w}.") or f"{w}.".startswith(dotted)]
-        return written_by[touching[-1]] if touching else source
+        return written_by[touching[-1]] if touching else f"{source}{line_of(key, lines)}"
 
-    return checked(Experiment, tree, where)
+    return checked(ExperimentConfig, tree, where)
 
 
 def shipped() -> dict[str, Path]:
@@ -54,17 +55,27 @@ def shipped() -> dict[str, Path]:
     return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
 
 
-def _read(config: str | Path | None) -> tuple[str, Tree]:
+def worked_examples() -> dict[str, Path]:
+    """Families from data that come with distpaml, to begin one's own with: name → YAML file."""
+    folder = Path(str(files("distpaml") / "examples"))
+    return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
+
+
+def _read(config: str | Path | None) -> tuple[str, Tree, dict[str, int]]:
+    """What the config is called, its contents, and the lines of its keys."""
+    named = shipped() | worked_examples()
     if config is None:
-        return "the defaults", {}
-    if isinstance(config, str) and config in shipped():
-        return f"the shipped experiment {config}", read(shipped()[config])
-    path = Path(config)
+        return "the defaults", {}, {}
+    if isinstance(config, str) and config in named:
+        path, source = named[config], f"the shipped experiment {config}"
+    else:
+        path = Path(config)
+        source = str(path)
     if not os.path.exists(path):  # False also where the name is too long or malformed
-        near = get_close_matches(path.stem, shipped(), n=1)
-        hint = f"the nearest is {near[0]}" if near else f"there are {', '.join(shipped())}"
+        near = get_close_matches(path.stem, named, n=1)
+        hint = f"the nearest is {near[0]}" if near else f"there are {', '.join(named)}"
         raise UserError(f"{shown(str(config))} is neither a file nor a shipped experiment; {hint}.")
-    return str(path), read(path)
+    return source, anchored(read(path), path.parent), key_lines(path)
 
 
 def parse_override(text: str) -> tuple[str, Any]:
@@ -85,7 +96,7 @@ def assigned(tree: Any, path: list[str], value: Any) -> Tree:
 
 def _shrunk(tree: Tree) -> Tree:
     """A copy of `tree` in which nothing exceeds `QUICK`; values of a wrong type stay, to be reported."""
-    defaults = Experiment().model_dump()
+    defaults = ExperimentConfig().model_dump()
     for key, limit in QUICK.items():
         section, _, name = key.rpartition(".")
         given, default = (tree.get(section, {}), defaults[section]) if section else (tree, defaults)

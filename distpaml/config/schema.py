@@ -9,11 +9,11 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
+from distpaml.config.families import anchored
 from distpaml.config.section import List, Positive, Section
-from distpaml.config.sentences import checked, choice_error
 from distpaml.config.tasks import DescriptorConfig, DomainConfig
-from distpaml.config.yaml_text import dump, parse, read
-from distpaml.domains import get_domain
+from distpaml.config.validation_errors import checked, choice_error
+from distpaml.config.yaml_text import dump, key_lines, line_of, parse, read
 
 
 class ModelConfig(Section):
@@ -44,7 +44,7 @@ class FitConfig(Section):
     """Initialisations tried in the first fit; later ones start from the last."""
     tolerance: Annotated[float, Field(gt=0)] = 1e-4
     """The collapsed fit ends when the bound gains less than this, in nats per observed number."""
-    steps: Positive = 5000
+    adam_steps: Positive = 5000
     """Steps of a stochastic fit."""
     learning_rate: Annotated[float, Field(gt=0)] = 1e-2
     """Adam's step size in a stochastic fit."""
@@ -54,7 +54,7 @@ class FitConfig(Section):
     """Where stochastic fits run; `auto` takes a GPU if there is one."""
     shards: Positive = 1
     """Parts that the tasks of a collapsed fit are split into."""
-    image_steps: Positive = 300
+    image_adam_steps: Positive = 300
     """Adam's steps on the images alone, before the joint fit; the network starts anew in every round."""
     image_learning_rate: Annotated[float, Field(gt=0)] = 5e-3
     """Adam's step size in these."""
@@ -63,13 +63,13 @@ class FitConfig(Section):
 class SelectionConfig(Section):
     """How the next task is chosen."""
 
-    candidates: Literal["latent-grid", "descriptor-set"] | None = None
-    """`latent-grid` (the paper's), `descriptor-set` (real tasks only), or null: what the method says."""
+    candidates: Literal["latent-grid", "descriptor-pool"] | None = None
+    """`latent-grid` (the paper's), `descriptor-pool` (real tasks only), or null: what the method says."""
     per_dimension: Annotated[int, Field(ge=2)] = 100
     """Points per latent dimension of the grid."""
     slack: Annotated[float, Field(ge=0)] = 10.0
     """How far the latent grid reaches beyond the embeddings."""
-    set_size: Positive = 2000
+    pool_size: Positive = 2000
     """Descriptors in a descriptor set."""
     utility: Annotated[str, Field(min_length=1)] = "surprisal"
     """What is maximised: the name of a utility, or one's own as `module:function`."""
@@ -87,11 +87,11 @@ class SelectionConfig(Section):
 
 
 class EvaluationConfig(Section):
-    """How the model is judged after every round."""
+    """How the model is evaluated after every round."""
 
     grid: Annotated[int, Field(ge=2)] = 10
     """Test tasks per task parameter: a full grid over the box, ends included."""
-    steps: Positive = 100
+    inference_steps: Positive = 100
     """Steps of latent inference for the test tasks."""
     shots: List[Annotated[int, Field(ge=0)]] = ()
     """Numbers of observed transitions for few-shot curves; 0 is the prior."""
@@ -105,7 +105,7 @@ class RuntimeConfig(Section):
     threads: Positive = 1
     """Threads, and so CPUs, of the one process or of every actor."""
     workers: Positive = 1
-    """Actors that simulate, score candidates and judge test tasks, if `kind` is ray."""
+    """Actors that simulate, score candidates and evaluate test tasks, if `kind` is ray."""
     gpus: Annotated[float, Field(ge=0)] = 0.0
     """GPUs of the trainer: a fraction of one, or whole ones."""
 
@@ -117,11 +117,11 @@ class RuntimeConfig(Section):
         return gpus
 
 
-class Experiment(Section):
+class ExperimentConfig(Section):
     """One experiment: a method on a domain, with a seed."""
 
-    method: Literal["paml", "paml-set", "uni", "lhs", "oracle"] = "paml"
-    """`paml`: as the paper; `paml-set`: among real tasks; `uni`, `lhs`: baselines; `oracle`: all data."""
+    method: Literal["paml", "paml-pool", "uni", "lhs", "oracle"] = "paml"
+    """`paml`: as the paper; `paml-pool`: among real tasks; `uni`, `lhs`: baselines; `oracle`: all data."""
     seed: Annotated[int, Field(ge=0)] = 0
     """Root of every random stream; methods of one seed share initial tasks, controls and test data."""
     initial: Positive = 3
@@ -131,7 +131,7 @@ class Experiment(Section):
     out: str | None = None
     """Directory of the run's records."""
     domain: DomainConfig = Field(default_factory=DomainConfig)
-    name: Annotated[str, Field(min_length=1)] = Field(default_factory=lambda data: get_domain(data["domain"].name).name)
+    name: Annotated[str, Field(min_length=1)] = Field(default_factory=lambda data: data["domain"].make().name)
     """A label for reports; the domain's name unless given."""
     descriptor: DescriptorConfig = Field(default_factory=DescriptorConfig)
     model: ModelConfig = Field(default_factory=ModelConfig)
@@ -161,7 +161,7 @@ class Experiment(Section):
     @field_validator("evaluation")
     @classmethod
     def _shots_within_trajectory(cls, evaluation: EvaluationConfig, info: ValidationInfo) -> EvaluationConfig:
-        transitions = info.data["domain"].steps - 1 if "domain" in info.data else None
+        transitions = info.data["domain"].trajectory_length - 1 if "domain" in info.data else None
         if transitions is not None and max(evaluation.shots, default=0) >= transitions:
             message = "should leave one of the {transitions} transitions of a trajectory to predict"
             raise PydanticCustomError("below", message, {"below": "shots", "transitions": transitions})
@@ -171,7 +171,8 @@ class Experiment(Section):
     def from_yaml(cls, source: str | Path) -> Self:
         """The experiment in a YAML text (`str`) or in a file (`Path`)."""
         if isinstance(source, Path):
-            return checked(cls, read(source), lambda key: str(source))
+            tree, lines = anchored(read(source), source.parent), key_lines(source)
+            return checked(cls, tree, lambda key: f"{source}{line_of(key, lines)}")
         return checked(cls, parse(source, "the YAML text"), lambda key: "the YAML text")
 
     def to_yaml(self) -> str:

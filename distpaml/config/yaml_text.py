@@ -11,7 +11,7 @@ import yaml
 
 from distpaml.errors import UserError
 
-LARGEST_FILE = 1_000_000  # bytes; a config has a few thousand, and YAML parses about a megabyte a second
+LARGEST_FILE = 10_000_000  # bytes; a config has a few thousand, with a robot's meshes some millions
 
 _INT = re.compile(r"^[-+]?[0-9]+$")
 _FLOAT = re.compile(r"^([-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$")
@@ -42,6 +42,15 @@ def _decimal(loader: _Loader, node: yaml.ScalarNode) -> int:
 _Loader.add_constructor("tag:yaml.org,2002:int", _decimal)
 
 
+def _style(text: str) -> str | None:
+    """Lines of plain text as a block that one can read, as of a model; other line breaks only survive in quotes."""
+    lines = text.split("\n")
+    if text.isprintable():
+        return None
+    plain = all(line.isprintable() and line == line.rstrip() for line in lines)
+    return "|" if plain and text.startswith("<") and lines[-1] == "" and lines[-2:] != ["", ""] else '"'
+
+
 class _Dumper(yaml.SafeDumper):
     """Quotes what either version of YAML would take for something else than text."""
 
@@ -51,10 +60,7 @@ class _Dumper(yaml.SafeDumper):
 
 _Dumper.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, None)
 _Dumper.add_representer(  # only the double-quoted style keeps every line break and control character
-    str,
-    lambda dumper, text: dumper.represent_scalar(
-        "tag:yaml.org,2002:str", text, style=None if text.isprintable() else '"'
-    ),
+    str, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style=_style(text))
 )
 _Dumper.add_representer(
     list, lambda dumper, data: dumper.represent_sequence("tag:yaml.org,2002:seq", data, flow_style=True)
@@ -102,3 +108,30 @@ def read(path: Path) -> dict[str, Any]:
         raise UserError(f"{path} is not UTF-8 text: {error.reason} at byte {error.start}.") from error
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}.") from error
+
+
+def key_lines(path: Path) -> dict[str, int]:
+    """The line of every key of a YAML file that has been read: `model.inducing` → 12, from 1."""
+    root = yaml.compose(path.read_text(encoding="utf-8"), Loader=_Loader)
+    lines: dict[str, int] = {}
+
+    def visit(node: yaml.Node | None, prefix: str) -> None:
+        if isinstance(node, yaml.MappingNode):
+            for key, value in node.value:
+                name = f"{prefix}.{key.value}".removeprefix(".")
+                lines[name] = key.start_mark.line + 1
+                visit(value, name)
+        elif isinstance(node, yaml.SequenceNode):
+            for index, value in enumerate(node.value):
+                lines[f"{prefix}[{index}]"] = value.start_mark.line + 1
+                visit(value, f"{prefix}[{index}]")
+
+    visit(root, "")
+    return lines
+
+
+def line_of(key: str, lines: dict[str, int]) -> str:
+    """", line 12" for a key, or for the nearest one above it that the file has; nothing if it has none."""
+    while key and key not in lines:
+        key = key[: max(key.rfind("."), key.rfind("["), 0)]
+    return f", line {lines[key]}" if key else ""

@@ -5,15 +5,15 @@ from collections.abc import Mapping
 from distpaml.config import DescriptorConfig, DomainConfig
 from distpaml.descriptors.base import Descriptor
 from distpaml.descriptors.full import Full
+from distpaml.descriptors.image import ImageDescriptor
 from distpaml.descriptors.noisy import Noisy
 from distpaml.descriptors.partial import Partial
-from distpaml.descriptors.pixels import Pixels
 from distpaml.errors import UserError
 from distpaml.plugins import load_object
 
-KINDS: dict[str, type[Descriptor]] = {"full": Full, "partial": Partial, "noisy": Noisy, "pixels": Pixels}
+KINDS: dict[str, type[Descriptor]] = {"full": Full, "partial": Partial, "noisy": Noisy, "image": ImageDescriptor}
 
-__all__ = ["KINDS", "Descriptor", "Pixels", "get_descriptor"]
+__all__ = ["KINDS", "Descriptor", "ImageDescriptor", "get_descriptor"]
 
 
 def get_descriptor(
@@ -29,6 +29,6 @@ def get_descriptor(
             f"descriptor.kind is {config.kind!r}, but that is not a subclass of distpaml.descriptors.Descriptor."
         )
     descriptor = kind(config, box)
-    if isinstance(descriptor, Pixels):
+    if isinstance(descriptor, ImageDescriptor):
         descriptor.domain = domain or DomainConfig()
     return descriptor

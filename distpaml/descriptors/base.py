@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from distpaml.config import DescriptorConfig
-from distpaml.designs import bounds
-from distpaml.domains.base import Array
+from distpaml.domains.box import bounds
 from distpaml.errors import UserError
+from distpaml.types import Array
 
 
 class Descriptor(ABC):

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from distpaml.descriptors.base import Descriptor
-from distpaml.domains.base import Array
+from distpaml.types import Array
 
 
 class Full(Descriptor):

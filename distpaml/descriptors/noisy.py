@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from distpaml.descriptors.base import Descriptor
-from distpaml.domains.base import Array
+from distpaml.types import Array
 
 
 class Noisy(Descriptor):

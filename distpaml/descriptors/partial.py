@@ -6,8 +6,8 @@ import numpy as np
 
 from distpaml import seeds
 from distpaml.descriptors.base import Descriptor
-from distpaml.designs import bounds, uniform
-from distpaml.domains.base import Array
+from distpaml.domains.box import bounds, uniform
+from distpaml.types import Array
 
 
 class Partial(Descriptor):

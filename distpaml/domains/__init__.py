@@ -12,6 +12,7 @@ from distpaml.domains.cartpole import CartPole, CartPoleLength, ShortCartPole
 from distpaml.domains.contract import check_domain
 from distpaml.domains.controls import alternating_ramp, control_signal
 from distpaml.domains.pendubot import Pendubot
+from distpaml.domains.signals import control_signals
 from distpaml.errors import UserError
 from distpaml.plugins import load_object
 
@@ -27,6 +28,7 @@ __all__ = [
     "alternating_ramp",
     "check_domain",
     "control_signal",
+    "control_signals",
     "get_domain",
 ]
 

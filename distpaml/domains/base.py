@@ -10,16 +10,15 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from distpaml.errors import UserError
-
-Array = NDArray[np.float64]
+from distpaml.types import Array
 
 
 class Domain(ABC):
     """A family of systems. Class attributes are the paper's values; an experiment's config may override the
-    box, the number of steps and the control signal."""
+    box, the length of a trajectory and the control signal."""
 
     name: ClassVar[str]
     box: ClassVar[Mapping[str, tuple[float, float]]]
@@ -30,7 +29,7 @@ class Domain(ABC):
     """Those states that are angles in radians (unwrapped); the model sees their cosine and sine."""
     dt: ClassVar[float]
     """Seconds between two states; a control is held for as long."""
-    steps: ClassVar[int] = 100
+    trajectory_length: ClassVar[int] = 100
     """States in a trajectory; one fewer transitions."""
     control_limit: ClassVar[float]
     """C of the alternating ramp: controls lie in [-C, C]."""
@@ -44,13 +43,13 @@ class Domain(ABC):
     """Standard deviation of the noise on the ramp; None: a tenth of half the interval of each control."""
     discrete_controls: ClassVar[bool] = False
     """Whether controls are whole numbers."""
-    readings: ClassVar[tuple[str, ...]] = ("text",)
+    variants: ClassVar[tuple[str, ...]] = ("paper",)
     """Ways to read the paper that this domain knows; the first is the default."""
 
-    def __init__(self, reading: str = "text") -> None:
-        if reading not in self.readings:
-            raise UserError(f"{self.name} has no reading {reading!r}; it knows {', '.join(self.readings)}.")
-        self.reading = reading
+    def __init__(self, variant: str = "paper") -> None:
+        if variant not in self.variants:
+            raise UserError(f"{self.name} has no variant {variant!r}; it knows {', '.join(self.variants)}.")
+        self.variant = variant
 
     @abstractmethod
     def start(self, rng: np.random.Generator) -> Array:

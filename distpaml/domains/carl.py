@@ -37,8 +37,7 @@ class CarlDomain(GymnasiumDomain):
                 if feature not in features:
                     raise FamilyError((*where, feature), f"{make} has no context feature {feature!r}{nearest(feature, features)}")
         boxes = {f: interval or added_range(f, features[f]) for f, interval in parameters.items()}
-        plain = name or make.removeprefix("CARL").lower()
-        super().__init__(make, {f: Attributes(box, {f: f}) for f, box in boxes.items()}, settings, name=plain)
+        super().__init__(make, {f: Attributes(box, {f: f}) for f, box in boxes.items()}, settings, name=name)
 
     def environment(self, values: Mapping[str, float], check: bool = False) -> Any:
         given = {} if check else dict(values)

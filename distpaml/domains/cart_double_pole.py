@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from distpaml.domains.base import Array
 from distpaml.domains.cartpole import cart_spec
 from distpaml.domains.mujoco import MujocoDomain
+from distpaml.types import Array
 
 if TYPE_CHECKING:
     from mujoco import MjSpec
@@ -18,7 +18,7 @@ class CartDoublePole(MujocoDomain):
     """A cart of 1 kg and two poles of 0.1 kg each.
 
     theta_1 = 0 is upright, theta_2 is relative to the inner pole.
-    The readings differ as those of `CartPole` do.
+    The variants differ as those of `CartPole` do.
     """
 
     name = "cart_double_pole"
@@ -28,13 +28,13 @@ class CartDoublePole(MujocoDomain):
     dt = 0.05
     control_limit = 25.0
     alternations = 10
-    readings = ("text", "released")
+    variants = ("paper", "code")
 
     @property
     def substeps(self) -> int:
-        """Two in reading `text`: with one, the outer pole, at over 70 rad/s, makes RK4 diverge for a task of
+        """Two in variant `paper`: with one, the outer pole, at over 70 rad/s, makes RK4 diverge for a task of
         the paper's test grid in about every eighth seed; tests/domains/test_divergence.py counts."""
-        return 2 if self.reading == "text" else 1
+        return 2 if self.variant == "paper" else 1
 
     def start(self, rng: np.random.Generator) -> Array:
         """Hanging straight at rest, every state variable with a noise of 0.01."""
@@ -42,7 +42,7 @@ class CartDoublePole(MujocoDomain):
 
     def spec(self, task: Array) -> MjSpec:
         inner, outer = task
-        spec = cart_spec(self.reading)
+        spec = cart_spec(self.variant)
         like_inner = spec.find_default("pole")
         spec.geom("pole_1").fromto = [0, 0, 0, 0, 0, inner]
         pole = spec.body("pole_1").add_body(name="pole_2", pos=[0, 0, inner], childclass="pole")

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from distpaml.domains.base import Array
 from distpaml.domains.mujoco import Camera, MujocoDomain, suite_spec
+from distpaml.types import Array
 
 if TYPE_CHECKING:
     from mujoco import MjSpec
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 class CartPole(MujocoDomain):
     """A cart of 1 kg and a pole (capsule of radius 4.5 cm); theta = 0 is upright.
 
-    Reading `text`: the control is the force on the cart in newtons and the rail has no ends.
-    Reading `released`: the suite's cart-pole as it is, with the control clipped to ±1 and multiplied by 10 N,
+    Variant `paper`: the control is the force on the cart in newtons and the rail has no ends.
+    Variant `code`: the suite's cart-pole as it is, with the control clipped to ±1 and multiplied by 10 N,
     and soft stops at ±1.8 m.
     """
 
@@ -28,7 +28,7 @@ class CartPole(MujocoDomain):
     dt = 0.125
     control_limit = 25.0
     alternations = 10
-    readings = ("text", "released")
+    variants = ("paper", "code")
 
     def start(self, rng: np.random.Generator) -> Array:
         """Hanging at rest, every state variable with a noise of 0.01."""
@@ -36,7 +36,7 @@ class CartPole(MujocoDomain):
 
     def spec(self, task: Array) -> MjSpec:
         mass, length = task
-        spec = cart_spec(self.reading)
+        spec = cart_spec(self.variant)
         spec.geom("pole_1").mass = mass
         spec.geom("pole_1").fromto = [0, 0, 0, 0, 0, length]
         return spec
@@ -61,17 +61,17 @@ class ShortCartPole(CartPole):
 
     @property
     def substeps(self) -> int:
-        """Two in reading `text`: with one, RK4 diverges for the shortest poles of the paper's test grid in about
+        """Two in variant `paper`: with one, RK4 diverges for the shortest poles of the paper's test grid in about
         every eighth seed; tests/domains/test_divergence.py counts."""
-        return 2 if self.reading == "text" else 1
+        return 2 if self.variant == "paper" else 1
 
 
-def cart_spec(reading: str) -> MjSpec:
-    """The suite's cart with one pole; in reading `text` newtons, and no constraints, hence no stops."""
+def cart_spec(variant: str) -> MjSpec:
+    """The suite's cart with one pole; in variant `paper` newtons, and no constraints, hence no stops."""
     import mujoco
 
     spec = suite_spec("cartpole")
-    if reading == "text":
+    if variant == "paper":
         motor = spec.actuator("slide")
         motor.gear = [1, 0, 0, 0, 0, 0]
         motor.ctrllimited = False

@@ -1,4 +1,4 @@
-"""`python -m distpaml.domains.check module:Class`: does a domain keep its contract, in all its readings?"""
+"""`python -m distpaml.domains.check module:Class`: does a domain keep its contract, in all its variants?"""
 
 import sys
 
@@ -20,16 +20,16 @@ def main(arguments: list[str]) -> int:
         print(error, file=sys.stderr)
         return 2
     faults = 0
-    for reading in domain.readings:
+    for variant in domain.variants:
         try:
-            sentences = check_domain(domain(reading))
+            sentences = check_domain(domain(variant))
         except Exception as error:
             sentences = [f"constructing it raised {type(error).__name__}: {error}"]
         for sentence in sentences:
-            print(f"{arguments[0]}, reading {reading}: {sentence}")
+            print(f"{arguments[0]}, variant {variant}: {sentence}")
         faults += len(sentences)
     if not faults:
-        print(f"{arguments[0]} keeps the contract of a domain in reading {', '.join(domain.readings)}")
+        print(f"{arguments[0]} keeps the contract of a domain in variant {', '.join(domain.variants)}")
     return 1 if faults else 0
 
 

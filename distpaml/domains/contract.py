@@ -6,8 +6,9 @@ from math import isfinite
 
 import numpy as np
 
-from distpaml.domains.base import Array, Domain
-from distpaml.domains.controls import control_signal
+from distpaml.domains.base import Domain
+from distpaml.domains.signals import default_signals
+from distpaml.types import Array
 
 CORNERS = 64
 """At most so many corners of the box are tried."""
@@ -22,7 +23,7 @@ def check_domain(domain: Domain) -> list[str]:
 
 
 def _attribute_faults(domain: Domain) -> Iterator[str]:
-    names = ("name", "box", "states", "angles", "dt", "steps", "control_limit", "alternations", "readings")
+    names = ("name", "box", "states", "angles", "dt", "trajectory_length", "control_limit", "alternations", "variants")
     missing = [name for name in names if not hasattr(domain, name)]
     if missing:
         yield f"attributes are missing: {', '.join(missing)}."
@@ -30,7 +31,7 @@ def _attribute_faults(domain: Domain) -> Iterator[str]:
     if not isinstance(domain.name, str) or not domain.name:
         yield f"name must be a word, not {domain.name!r}."
     yield from _box_faults(domain.box)
-    for field in ("states", "angles", "readings"):
+    for field in ("states", "angles", "variants"):
         values = getattr(domain, field)
         if not isinstance(values, tuple) or not all(isinstance(value, str) for value in values):
             yield f"{field} must be a tuple of names, not {values!r}."
@@ -43,10 +44,10 @@ def _attribute_faults(domain: Domain) -> Iterator[str]:
     for field in ("dt", "control_limit"):
         if not _is_number(getattr(domain, field)) or getattr(domain, field) <= 0:
             yield f"{field} must be a positive number, not {getattr(domain, field)!r}."
-    if not isinstance(domain.steps, int) or domain.steps < 2:
-        yield f"steps must be a whole number from 2, not {domain.steps!r}."
-    elif not isinstance(domain.alternations, int) or not 1 <= domain.alternations <= domain.steps:
-        yield f"alternations must be a whole number from 1 to steps, not {domain.alternations!r}."
+    if not isinstance(domain.trajectory_length, int) or domain.trajectory_length < 2:
+        yield f"trajectory_length must be a whole number from 2, not {domain.trajectory_length!r}."
+    elif not isinstance(domain.alternations, int) or not 1 <= domain.alternations <= domain.trajectory_length:
+        yield f"alternations must be a whole number from 1 to trajectory_length, not {domain.alternations!r}."
 
 
 def _box_faults(box: object) -> Iterator[str]:
@@ -80,7 +81,7 @@ def _start_faults(domain: Domain) -> Iterator[str]:
 
 def _simulation_faults(domain: Domain) -> Iterator[str]:
     tasks = _corners_and_centre(domain)
-    n, steps = len(tasks), domain.steps
+    n, steps = len(tasks), domain.trajectory_length
     starts = np.stack([domain.start(np.random.default_rng(i)) for i in range(n)])
     controls = np.stack([_controls(domain, seed) for seed in range(n)])
     inputs = (tasks, starts, controls)
@@ -142,8 +143,11 @@ def _response_faults(domain: Domain) -> Iterator[str]:
         low, high = (np.where(np.arange(len(centre)) == i, end, centre) for end in interval)
         if np.array_equal(trajectory(low, controls), trajectory(high, controls)):
             yield f"{name} makes no difference to the trajectory."
-    if np.array_equal(trajectory(centre, controls), trajectory(centre, 0 * controls)):
-        yield "the control makes no difference to the trajectory."
+    for i, name in enumerate(domain.controls):
+        without = np.where(np.arange(len(domain.controls)) == i, 0.0, controls)
+        if np.array_equal(trajectory(centre, controls), trajectory(centre, without)):
+            which = "" if len(domain.controls) == 1 else f" {name}"
+            yield f"the control{which} makes no difference to the trajectory."
 
 
 def _corners_and_centre(domain: Domain) -> Array:
@@ -153,7 +157,7 @@ def _corners_and_centre(domain: Domain) -> Array:
 
 
 def _controls(domain: Domain, seed: int) -> Array:
-    return control_signal(domain.control_limit, domain.alternations, domain.steps, np.random.default_rng(seed))
+    return default_signals(domain, np.random.default_rng(seed))
 
 
 def _summary(value: object) -> str:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from distpaml.domains.base import Array
+from distpaml.types import Array
 
 
 def alternating_ramp(limit: float, alternations: int, length: int) -> Array:

@@ -1,11 +1,12 @@
-"""Addresses of numbers in a MuJoCo model: `geom.payload.mass`, `geom.upper.fromto[5]`, `option.gravity[2]`.
+"""Addresses of numbers in a MuJoCo model: `geom.payload.mass`, `geom.upper.fromto.5`, `option.gravity.2`.
 
     KIND.NAME.ATTRIBUTE          an element of an MjSpec by its kind and name; names may hold dots
-    KIND[INDEX].ATTRIBUTE        one that has no name, counted from 0 in the order of the file
+    KIND.INDEX.ATTRIBUTE         one that has no name, counted from 0 in the order of the file
     option.ATTRIBUTE             what the whole model has
-    …[INDEX]                     one component; without it a single value goes to the first, as in MJCF
+    ….INDEX                      one component; without it a single value goes to the first, as in MJCF
 
-Only what is a real number, or an array of them, can be addressed.
+`fromto[5]` is the same as `fromto.5`, but has to be quoted in the braces of YAML. Only what is a real number, or an array
+of them, can be addressed.
 """
 
 from __future__ import annotations
@@ -31,9 +32,6 @@ KINDS = {
 WHOLE = ("option",)
 """Kinds of which a model has one, without a name."""
 
-_ADDRESS = re.compile(r"^(?P<kind>[a-z]+)(\[(?P<number>\d{1,6})\])?\.(?P<rest>.+?)(\[(?P<component>\d{1,6})\])?$")
-
-
 class AddressError(UserError):
     """Nothing is at an address; the text says why, to go after "but"."""
 
@@ -54,26 +52,24 @@ class Address:
     @classmethod
     def find(cls, spec: MjSpec, text: str) -> Address:
         """The address that `text` says, or an `AddressError` with the nearest valid one."""
-        match = _ADDRESS.match(text)
+        kind, *rest = re.sub(r"\[(\d+)\]", r".\1", text).split(".")
         kinds = (*KINDS, *WHOLE)
-        if match is None:
-            kind = re.split(r"[.\[]", text)[0]
-            hint = "" if kind in kinds else nearest(kind, kinds)
-            raise AddressError(f"is no address such as geom.payload.mass{hint}")
-        kind, rest = match["kind"], match["rest"]
         if kind not in kinds:
             raise AddressError(f"there is no kind of element {kind!r}{nearest(kind, kinds)}")
-        index, attribute = (0, rest) if kind in WHOLE else _element(spec, kind, match["number"], rest)
+        last = rest.pop() if len(rest) > (1 if kind in WHOLE else 2) and rest[-1].isdecimal() else None
+        if len(rest) < (1 if kind in WHOLE else 2) or not all(rest):
+            raise AddressError(f"should be an address such as {_example(spec, kind)}")
+        *name, attribute = rest
+        index = 0 if kind in WHOLE else _index(spec, kind, ".".join(name))
         element = getattr(spec, kind) if kind in WHOLE else getattr(spec, KINDS[kind])[index]
         if attribute not in (valid := attributes(element)):
             raise AddressError(f"a {kind} has no number {attribute!r}{nearest(attribute, valid)}")
-        component = None if match["component"] is None else int(match["component"])
+        component = None if last is None else int(last)
         size = np.size(getattr(element, attribute))
         if component is not None and (not is_array(element, attribute) or component >= size):
             sizes = f"components 0 to {size - 1}" if is_array(element, attribute) else "one value and no components"
-            raise AddressError(f"{attribute} of a {kind} has {sizes}, but this is [{component}]")
-        name = "" if kind in WHOLE else element.name
-        return cls(text, kind, name, index, attribute, component)
+            raise AddressError(f"{attribute} of a {kind} has {sizes}, but this is {component}")
+        return cls(text, kind, "" if kind in WHOLE else element.name, index, attribute, component)
 
     def element(self, spec: MjSpec) -> Any:
         """The element in `spec`, a copy of the one that the address was found in."""
@@ -102,9 +98,9 @@ class Address:
 
 
 def names_of(spec: MjSpec, kind: str) -> list[str]:
-    """How the elements of a kind are addressed: `geom.payload`, or `geom[3]` where there is no name."""
+    """How the elements of a kind are addressed: `geom.payload`, or `geom.3` where there is no name."""
     elements = getattr(spec, KINDS[kind])
-    return [f"{kind}.{element.name}" if element.name else f"{kind}[{i}]" for i, element in enumerate(elements)]
+    return [f"{kind}.{element.name}" if element.name else f"{kind}.{i}" for i, element in enumerate(elements)]
 
 
 def attributes(element: Any) -> list[str]:
@@ -122,23 +118,22 @@ def _is_real(element: Any, name: str) -> bool:
     return isinstance(value, float) or (isinstance(value, np.ndarray) and value.dtype.kind == "f" and value.ndim == 1)
 
 
-def _element(spec: MjSpec, kind: str, number: str | None, rest: str) -> tuple[int, str]:
-    """The index of the element, and what is left of the address: the attribute."""
-    elements = list(getattr(spec, KINDS[kind]))
-    if number is not None:
-        if int(number) >= len(elements):
-            raise AddressError(f"the model has {len(elements)} of the kind {kind}, counted from 0")
-        return int(number), rest
-    name, dot, attribute = rest.rpartition(".")
-    names = [element.name for element in elements]
-    if not dot:
-        said = "an element and a number of it" if rest not in names else f"a number of {kind}.{rest}"
-        first = f"{kind}.{rest if rest in names else names[0] or 0}" if names else kind
-        raise AddressError(f"should name {said}, such as {first}.{'mass' if kind == 'geom' else 'pos[0]'}")
-    if name not in names:
-        valid = [other for other in names_of(spec, kind) if other != "body.world"]
-        raise AddressError(f"there is no {kind} {name!r}{nearest(f'{kind}.{name}', valid)}")
-    return names.index(name), attribute
+def _index(spec: MjSpec, kind: str, name: str) -> int:
+    """Of the element with this name, or with this number if no name is."""
+    names = [element.name for element in getattr(spec, KINDS[kind])]
+    if name in names:
+        return names.index(name)
+    if name.isdecimal() and int(name) < len(names):
+        return int(name)
+    valid = [other for other in names_of(spec, kind) if other != "body.world"]
+    raise AddressError(f"there is no {kind} {name!r}{nearest(f'{kind}.{name}', valid)}")
+
+
+def _example(spec: MjSpec, kind: str) -> str:
+    if kind in WHOLE:
+        return f"{kind}.gravity.2"
+    first = next((name for name in names_of(spec, kind) if name != "body.world"), f"{kind}.NAME")
+    return f"{first}.{ {'geom': 'mass', 'joint': 'damping', 'actuator': 'gear', 'body': 'mass'}.get(kind, 'pos.0') }"
 
 
 def number(values: np.ndarray) -> str:

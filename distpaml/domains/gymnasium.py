@@ -258,7 +258,8 @@ class GymnasiumDomain(Domain):
 
 def label(make: str) -> str:
     """A name for reports: Pendulum-v1 is `pendulum`."""
-    return (make.rpartition("/")[2].rpartition("-v")[0] or make).lower()
+    plain = make.rpartition("/")[2].removeprefix("CARL")
+    return (plain.rpartition("-v")[0] or plain).lower()
 
 
 def _made(make: str, options: Mapping[str, Any]) -> Any:

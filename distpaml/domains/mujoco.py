@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
-from distpaml.domains.base import Array, Domain, SimulationError
+from distpaml.domains.base import Domain, SimulationError
+from distpaml.types import Array
 
 if TYPE_CHECKING:
     from mujoco import MjModel, MjSpec
@@ -72,7 +73,7 @@ class MujocoDomain(Domain):
             if failure:
                 raise SimulationError(
                     f"{self.name} with {self.describe(task)} diverged at step {failure} of "
-                    f"{controls.shape[1]} (reading {self.reading!r}, dt {self.dt:g} s): take this task out "
+                    f"{controls.shape[1]} (variant {self.variant!r}, dt {self.dt:g} s): take this task out "
                     "of the box, or lower the control limit."
                 )
         return self.observed(states)

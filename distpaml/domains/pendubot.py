@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from distpaml.domains.base import Array
 from distpaml.domains.mujoco import MujocoDomain, suite_spec
+from distpaml.types import Array
 
 if TYPE_CHECKING:
     from mujoco import MjSpec
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 class Pendubot(MujocoDomain):
     """Two links of 1 kg each; shoulder = 0 is upright, elbow is relative to the upper link.
 
-    Reading `text`: the control is the torque at the shoulder in newton metres.
-    Reading `released`: the suite's acrobot as it is, with the control clipped to ±1 and multiplied by 2 Nm,
+    Variant `paper`: the control is the torque at the shoulder in newton metres.
+    Variant `code`: the suite's acrobot as it is, with the control clipped to ±1 and multiplied by 2 Nm,
     at the elbow.
     """
 
@@ -28,7 +28,7 @@ class Pendubot(MujocoDomain):
     dt = 0.05
     control_limit = 10.0
     alternations = 5
-    readings = ("text", "released")
+    variants = ("paper", "code")
 
     def start(self, rng: np.random.Generator) -> Array:
         """Hanging straight at rest, every state variable with a noise of 0.01."""
@@ -41,7 +41,7 @@ class Pendubot(MujocoDomain):
         spec.body("lower_arm").pos = [0, 0, upper]
         spec.geom("lower_arm").fromto = [0, 0, 0, 0, 0, lower]
         spec.site("tip").pos = [0, 0, lower]
-        if self.reading == "text":
+        if self.variant == "paper":
             motor = spec.actuator("elbow")
             motor.name = motor.target = "shoulder"
             motor.gear = [1, 0, 0, 0, 0, 0]

@@ -1,5 +1,6 @@
-"""Worked examples of ask and tell. Each has a declaration and a way to try a task; `play` is all that is in between."""
+"""Worked examples of ask and tell. Each has a declaration and a way to try a task; `ask_and_tell` is the rest."""
 
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from distpaml import Experiment
 Columns = Mapping[str, Any]
 
 
-def play(
+def ask_and_tell(
     declaration: Mapping[str, Any], directory: str | Path, tasks: int, attempt: Callable[[Any], Columns]
 ) -> Experiment:
     """Go on until so many tasks are observed. A task that is out, perhaps since a crash, is tried before a new one."""
@@ -28,7 +29,7 @@ HORIZON = 20
 """Steps: small errors grow, and after some swings a forecast is one of many."""
 
 
-def judge(experiment: Experiment, descriptor: Mapping[str, Any], columns: Columns) -> tuple[float, float]:
+def forecast_errors(experiment: Experiment, descriptor: Mapping[str, Any], columns: Columns) -> tuple[float, float]:
     """How far a forecast of the first HORIZON steps of an untried task is off, and how far "nothing moves" is: root
     mean squares of all states, each in units of its standard deviation."""
     declaration = experiment.declaration
@@ -38,3 +39,23 @@ def judge(experiment: Experiment, descriptor: Mapping[str, Any], columns: Column
     forecast = experiment.predict(descriptor, controls[:-1], states[0])
     scale = states.std(axis=0)
     return tuple(float(np.sqrt(np.mean(((guess - states) / scale) ** 2))) for guess in (forecast.mean, states[:1]))  # type: ignore[return-value]
+
+
+def learn_and_forecast(
+    declaration: Mapping[str, Any],
+    directory: str | Path,
+    tasks: int,
+    attempt: Callable[[Any], Columns],
+    untried: Mapping[str, Any],
+) -> tuple[float, float]:
+    """Learn from so many tasks, then forecast_errors a forecast for one that was not among them."""
+    error, still = forecast_errors(ask_and_tell(declaration, directory, tasks, attempt), untried, attempt(untried))
+    print(f"forecast for {untried}: error {error:.3f}, of one that nothing moves {still:.3f}")
+    return error, still
+
+
+def command(main: Callable[[str, int], Any], usage: str | None) -> None:
+    """`DIR [TASKS]` on the command line."""
+    if not 2 <= len(sys.argv) <= 3:
+        sys.exit(usage)
+    main(sys.argv[1], int(sys.argv[2]) if len(sys.argv) == 3 else 8)

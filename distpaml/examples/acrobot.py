@@ -4,14 +4,13 @@ length and mass.
     python -m distpaml.examples.acrobot DIR [TASKS]
 """
 
-import sys
 from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 from dm_control.suite import acrobot
 
-from distpaml.examples import judge, play
+from distpaml.examples import command, learn_and_forecast
 
 DECLARATION = {
     "name": "acrobot",
@@ -44,14 +43,8 @@ def attempt(descriptor: dict[str, float], steps: int = 80) -> dict[str, Any]:
 
 
 def main(directory: str, tasks: int) -> tuple[float, float]:
-    experiment = play(DECLARATION, directory, tasks, attempt)
-    untried = {"length": 0.9, "mass": 1.2}
-    error, still = judge(experiment, untried, attempt(untried))
-    print(f"forecast for {untried}: error {error:.3f}, of one that nothing moves {still:.3f}")
-    return error, still
+    return learn_and_forecast(DECLARATION, directory, tasks, attempt, untried={"length": 0.9, "mass": 1.2})
 
 
 if __name__ == "__main__":
-    if not 2 <= len(sys.argv) <= 3:
-        sys.exit(__doc__)
-    main(sys.argv[1], int(sys.argv[2]) if len(sys.argv) == 3 else 8)
+    command(main, __doc__)

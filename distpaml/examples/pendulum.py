@@ -4,13 +4,12 @@ pip install gymnasium
 python -m distpaml.examples.pendulum DIR [TASKS]
 """
 
-import sys
 from typing import Any
 
 import gymnasium
 import numpy as np
 
-from distpaml.examples import judge, play
+from distpaml.examples import command, learn_and_forecast
 
 DECLARATION = {
     "name": "pendulum",
@@ -40,14 +39,8 @@ def attempt(descriptor: dict[str, float], steps: int = 80) -> dict[str, Any]:
 
 
 def main(directory: str, tasks: int) -> tuple[float, float]:
-    experiment = play(DECLARATION, directory, tasks, attempt)
-    untried = {"m": 1.2, "l": 1.1}
-    error, still = judge(experiment, untried, attempt(untried))
-    print(f"forecast for {untried}: error {error:.3f}, of one that nothing moves {still:.3f}")
-    return error, still
+    return learn_and_forecast(DECLARATION, directory, tasks, attempt, untried={"m": 1.2, "l": 1.1})
 
 
 if __name__ == "__main__":
-    if not 2 <= len(sys.argv) <= 3:
-        sys.exit(__doc__)
-    main(sys.argv[1], int(sys.argv[2]) if len(sys.argv) == 3 else 8)
+    command(main, __doc__)

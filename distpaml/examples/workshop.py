@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from distpaml import Experiment
-from distpaml.files import write_durably
+from distpaml.durable_io import write_durably
 
 DECLARATION = {
     "name": "arm",

@@ -34,8 +34,8 @@ from torch.func import functional_call
 from distpaml.config.schema import FitConfig
 from distpaml.model.collapsed import FitError
 from distpaml.model.fit import SETTLING, optimise, place, settle_variances
+from distpaml.model.image_vae import Encoded, ImageVAE
 from distpaml.model.latent_gp import LatentGP, Terms, TrainingSet
-from distpaml.model.pictures import Encoded, Pictures
 from distpaml.model.stochastic import CHECK, Inducing, explicit_bound, prior_inducing, sampled_bound
 
 TURNS = 2
@@ -63,22 +63,22 @@ class Message(NamedTuple):
         return -0.5 * (self.precision * square).sum()
 
 
-def joint_terms(gp: LatentGP, pictures: Pictures, data: TrainingSet, base: Tensor, q: Inducing | None = None) -> Terms:
+def joint_terms(gp: LatentGP, vae: ImageVAE, data: TrainingSet, base: Tensor, q: Inducing | None = None) -> Terms:
     """The bound's terms with base samples [S, K, Q] of the latents of all images; with the optimal q(u) or with `q`."""
-    encoded = pictures.encoded()
-    own = encoded.take(pictures.rows(data.descriptors))
+    encoded = vae.encoded()
+    own = encoded.take(vae.rows(data.descriptors))
     if q is None:
         evidence = encoded_gp(gp, own, lambda gp: gp.evidence(data))
     else:
         evidence = encoded_gp(gp, own, lambda gp: explicit_bound(gp, data, q).data)
-    seen = pictures.log_density(encoded.sample(base), torch.arange(len(pictures))).mean(0)
+    seen = vae.log_density(encoded.sample(base), torch.arange(len(vae))).mean(0)
     return Terms(evidence, -encoded.divergence().sum(), seen.sum())
 
 
 def fit_joint(gp: LatentGP, data: TrainingSet, fit: FitConfig, inducing: int, seed: int) -> list[float]:
-    """Fit the GP and its pictures in place, the network from its first weights; the values seen by L-BFGS."""
-    pictures, generator = pictures_of(gp), torch.Generator().manual_seed(seed)
-    learn_images(pictures, fit.image_steps, fit.image_learning_rate, generator)
+    """Fit the GP and its VAE in place, the network from its first weights; the values seen by L-BFGS."""
+    vae, generator = image_vae_of(gp), torch.Generator().manual_seed(seed)
+    learn_images(vae, fit.image_adam_steps, fit.image_learning_rate, generator)
     embed(gp, data)
     with torch.no_grad():
         gp.log_variance.fill_(-12.0)
@@ -89,14 +89,14 @@ def fit_joint(gp: LatentGP, data: TrainingSet, fit: FitConfig, inducing: int, se
     for _ in range(TURNS):
         values += optimise(gp, data, names, fit.warm_evaluations, fit.tolerance)
         settle_variances(gp, data)
-        learn_images(pictures, fit.image_steps * 2 // 3, fit.image_learning_rate, generator, data, Message.of(gp))
+        learn_images(vae, fit.image_adam_steps * 2 // 3, fit.image_learning_rate, generator, data, Message.of(gp))
         embed(gp, data)
     kernel = [name for name in names if name not in FREE]
     return values + optimise(gp, data, kernel, fit.warm_evaluations, fit.tolerance)
 
 
 def learn_images(
-    pictures: Pictures,
+    vae: ImageVAE,
     steps: int,
     rate: float,
     generator: torch.Generator,
@@ -107,12 +107,12 @@ def learn_images(
 
     A step takes one fresh sample of all latents; the rate falls to nothing.
     """
-    rows = None if data is None else pictures.rows(data.descriptors)
-    adam = torch.optim.Adam(pictures.parameters(), rate, fused=True)
+    rows = None if data is None else vae.rows(data.descriptors)
+    adam = torch.optim.Adam(vae.parameters(), rate, fused=True)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(adam, max(steps, 1))
     for _ in range(steps):
-        encoded = pictures.encoded()
-        bound = pictures.bound(encoded, _normal((1, *encoded.mean.shape), encoded.mean, generator)).sum()
+        encoded = vae.encoded()
+        bound = vae.bound(encoded, _normal((1, *encoded.mean.shape), encoded.mean, generator)).sum()
         if message is not None and rows is not None:
             bound = bound + message.expected(encoded.take(rows))
         _ascend(bound, adam)
@@ -122,8 +122,8 @@ def learn_images(
 @torch.no_grad()
 def embed(gp: LatentGP, data: TrainingSet) -> None:
     """Give the GP the embeddings that the encoder has now."""
-    pictures = pictures_of(gp)
-    own = pictures.encoded().take(pictures.rows(data.descriptors))
+    vae = image_vae_of(gp)
+    own = vae.encoded().take(vae.rows(data.descriptors))
     gp.mean.copy_(own.mean)
     gp.log_variance.copy_(own.log_variance)
 
@@ -142,28 +142,28 @@ def fit_joint_stochastic(
     Every `CHECK` steps the bound is computed with the samples `base` [S, K, Q]; `watch(step, bound)` hears of it, and
     the best state by it is the result.
     """
-    pictures, generator = pictures_of(gp), torch.Generator().manual_seed(seed)
+    vae, generator = image_vae_of(gp), torch.Generator().manual_seed(seed)
     embed(gp, data)
     place(gp, data, inducing)
-    q, rows = prior_inducing(gp), pictures.rows(data.descriptors)
-    others = torch.tensor([k for k in range(len(pictures)) if k not in rows.tolist()], dtype=torch.long)
+    q, rows = prior_inducing(gp), vae.rows(data.descriptors)
+    others = torch.tensor([k for k in range(len(vae)) if k not in rows.tolist()], dtype=torch.long)
     weights = [value for name, value in gp.named_parameters() if name not in FREE]  # the network's are among them
     adam = torch.optim.Adam([*weights, *q.parameters()], fit.learning_rate, fused=True)
     kept, best = deepcopy((gp.state_dict(), q.state_dict())), -torch.inf
-    for step in range(fit.steps + 1):
-        if step % CHECK == 0 or step == fit.steps:
+    for step in range(fit.adam_steps + 1):
+        if step % CHECK == 0 or step == fit.adam_steps:
             with torch.no_grad():
-                value = joint_terms(gp, pictures, data, base, Inducing.of(q)).total.item()
+                value = joint_terms(gp, vae, data, base, Inducing.of(q)).total.item()
             watch(step, value)
             if value > best:
                 kept, best = deepcopy((gp.state_dict(), q.state_dict())), value
-        if step < fit.steps:
-            encoded = pictures.encoded()
+        if step < fit.adam_steps:
+            encoded = vae.encoded()
             eps = _normal(encoded.mean.shape, encoded.mean, generator)
             tasks = torch.randperm(len(rows), generator=generator)[: fit.batch_tasks]
             bound = _sampled(gp, data, encoded.take(rows), Inducing.of(q), tasks, eps[rows])
             rest = encoded.take(others)
-            seen = pictures.log_density(rest.sample(eps[others]), others).sum()
+            seen = vae.log_density(rest.sample(eps[others]), others).sum()
             _ascend(bound + seen - rest.divergence().sum(), adam)
     gp.load_state_dict(kept[0])
     q.load_state_dict(kept[1])
@@ -188,9 +188,9 @@ def _normal(shape: tuple[int, ...], like: Tensor, generator: torch.Generator) ->
     return torch.randn(*shape, generator=generator, dtype=like.dtype)
 
 
-def pictures_of(gp: LatentGP) -> Pictures:
+def image_vae_of(gp: LatentGP) -> ImageVAE:
     """The model of the images that stands in the place of the decoder."""
-    assert isinstance(gp.decoder, Pictures)
+    assert isinstance(gp.decoder, ImageVAE)
     return gp.decoder
 
 

@@ -9,15 +9,15 @@ from torch import Tensor
 
 from distpaml.config.schema import FitConfig, ModelConfig
 from distpaml.data import Dataset, Standardiser
-from distpaml.domains.base import Array
 from distpaml.model.collapsed import FitError
 from distpaml.model.fit import fit_collapsed
+from distpaml.model.image_vae import ImageVAE
 from distpaml.model.inference import Described, infer
 from distpaml.model.latent_gp import LatentGP, Terms, TrainingSet
-from distpaml.model.pictures import Pictures
 from distpaml.model.posterior import Latents, Posterior
 from distpaml.model.shards import LocalShards, MakePool
 from distpaml.model.stochastic import explicit_bound, fit_stochastic
+from distpaml.types import Array
 
 
 @dataclass
@@ -38,9 +38,9 @@ class MetaModel:
         return Latents(self.gp.mean.detach(), self.gp.variance.detach())
 
     @property
-    def pictures(self) -> Pictures | None:
+    def image_vae(self) -> ImageVAE | None:
         """The images and their network, if tasks are described by images."""
-        return self.gp.decoder if isinstance(self.gp.decoder, Pictures) else None
+        return self.gp.decoder if isinstance(self.gp.decoder, ImageVAE) else None
 
     def infer(
         self, data: Dataset, steps: int = 100, starts: Array | None = None, use_descriptors: bool = False

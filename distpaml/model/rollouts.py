@@ -14,10 +14,10 @@ import torch
 from torch import Tensor
 
 from distpaml.data import model_inputs
-from distpaml.domains.base import Array
 from distpaml.model.expectations import rbf
 from distpaml.model.meta_model import MetaModel
 from distpaml.model.posterior import Latents, Posterior
+from distpaml.types import Array
 
 
 @torch.no_grad()

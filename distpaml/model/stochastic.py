@@ -124,13 +124,13 @@ def fit_stochastic(
     values: list[float] = []
     kept = None
     try:
-        for step in range(fit.steps + 1):
-            if step % CHECK == 0 or step == fit.steps:
+        for step in range(fit.adam_steps + 1):
+            if step % CHECK == 0 or step == fit.adam_steps:
                 with torch.no_grad():
                     values.append(explicit_bound(gp, data, Inducing.of(q)).total.item())
                 if values[-1] == max(values):
                     kept = deepcopy((gp.state_dict(), q.state_dict()))
-            if step < fit.steps:
+            if step < fit.adam_steps:
                 _step(gp, data, q, optimisers, fit.batch_tasks, generator)
     except FitError:
         if kept is None:

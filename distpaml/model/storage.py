@@ -10,12 +10,12 @@ from safetensors.torch import save
 from torch import Tensor
 
 from distpaml.data import Standardiser
+from distpaml.durable_io import write_durably
 from distpaml.errors import UserError
-from distpaml.files import write_durably
+from distpaml.model.image_vae import ImageVAE
 from distpaml.model.latent_gp import LatentGP
 from distpaml.model.meta_model import MetaModel
 from distpaml.model.networks import make_network
-from distpaml.model.pictures import Pictures
 from distpaml.model.posterior import Posterior
 
 FORMAT, VERSION = "distpaml-model", "1"
@@ -29,8 +29,8 @@ def save_model(model: MetaModel, path: Path) -> None:
         tensors |= {f"{name}.{part}": torch.tensor(getattr(standardiser, part)) for part in ("mean", "scale")}
     tensors["descriptors"] = model.descriptors
     header = {"format": FORMAT, "version": VERSION, "terms": json.dumps(dict(model.terms))}
-    if model.pictures is not None:
-        header["network"] = model.pictures.name
+    if model.image_vae is not None:
+        header["network"] = model.image_vae.name
     contents = save({name: value.detach().cpu().contiguous() for name, value in tensors.items()}, header)
     write_durably(path, contents)
 
@@ -63,7 +63,7 @@ def _assembled(tensors: dict[str, Tensor], terms: dict[str, float], network: str
     if network is not None:
         images, labels = tensors["gp.decoder.images"], tensors["gp.decoder.labels"]
         shape = images.shape[1], images.shape[2], gp.mean.shape[-1]
-        gp.decoder = Pictures(make_network(network, *shape, 0, images.dtype), images, labels, network)
+        gp.decoder = ImageVAE(make_network(network, *shape, 0, images.dtype), images, labels, network)
     gp.place_inducing(tensors["gp.mean"].new_zeros(len(owner), len(inputs.mean)), owner)
     gp.load_state_dict({name[3:]: value for name, value in tensors.items() if name.startswith("gp.")})
     posterior = Posterior(**{field.name: tensors[f"posterior.{field.name}"] for field in fields(Posterior)})

@@ -3,14 +3,15 @@
 collect.py      directories → runs; what cannot be read is named and skipped
 statistics.py   curves over seeds, area under the curve, paired differences with bootstrap intervals
 claims.py       the paper's claims, each supported or not, with its numbers
-inside.py       the latent space, predictions and filmstrips of a run
-films.py        what the paper's systems look like
+run_detail.py   the latent space, predictions and filmstrips of a run
+kinematics.py   what the paper's systems look like
 searches.py     samples of a search, what mattered, the best configuration
-times.py        seconds by stage, throughput, failures and retries
-contents.py     all of it as one tree of plain values: what the page shows
+timings.py      seconds by stage, throughput, failures and retries
+payload.py      all of it as one tree of plain values: what the page shows
 page.py         that tree and the files in assets/ → one HTML file
 figures.py      the same figures as PDF and PNG, for papers
-extra.py        figures that other parts of distpaml add
+image_figures.py   figures of runs whose tasks are described by images
+live.py         the same page, live: python -m distpaml.dashboard
 """
 
 from collections.abc import Sequence
@@ -23,13 +24,13 @@ def write_report(paths: Sequence[Path], out: Path, figures: bool = False) -> Pat
     `paths` are directories of sweeps, of runs, or of both. A damaged run is named on the page, never an error.
     The page is replaced as a whole, so it can be written again and again while a sweep runs.
     """
+    from distpaml.durable_io import write_durably
     from distpaml.errors import UserError
-    from distpaml.files import write_durably
     from distpaml.report.collect import collect
-    from distpaml.report.contents import contents
     from distpaml.report.page import html
+    from distpaml.report.payload import payload
 
-    tree = contents(collect(paths))
+    tree = payload(collect(paths))
     try:
         out.mkdir(parents=True, exist_ok=True)
         write_durably(out / "index.html", html(tree).encode())

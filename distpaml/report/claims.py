@@ -1,7 +1,7 @@
 """The paper's claims about each of its experiments: supported, not supported, or not testable with these runs.
 
 An experiment is told by its descriptor: full is (i), partial (ii), noisy (iii), pixels (iv). A claim about PAML is put
-to both of its readings, `paml` and `paml-set`, under both measures. The rule of each verdict is in its text and is
+to both of its readings, `paml` and `paml-pool`, under both measures. The rule of each verdict is in its text and is
 the same for all runs. Verdicts are not corrected for their number, and intervals of few seeds are too short (see
 `distpaml.report.statistics.COVERAGE`).
 """
@@ -15,7 +15,7 @@ import numpy as np
 from distpaml.report.groups import ExperimentRuns, Group
 from distpaml.report.statistics import BASELINES, FEWEST, Difference, needed, paired
 
-JUDGED = ("rmse", "nll", "rmse_paper", "nll_paper")
+TESTED = ("rmse", "nll", "rmse_paper", "nll_paper")
 SUPPORTED, NOT_SUPPORTED, NOT_TESTABLE = "supported", "not supported", "not testable"
 TENTH = 0.1
 
@@ -39,44 +39,37 @@ class _NotTestableError(Exception):
 def claims(experiment: ExperimentRuns) -> list[Verdict]:
     """Every claim of the paper about this experiment; none about an experiment that the paper does not have."""
     kind = experiment.config["descriptor"].get("kind")
-    parts = {"full": _first, "partial": _second, "noisy": _third, "pixels": _fourth}.get(kind)
+    parts = {"full": _first, "partial": _second, "noisy": _third, "image": _fourth}.get(kind)
     if parts is None:
         return []
-    about = [group for group in experiment.groups if group.method in ("paml", "paml-set")]
+    about = [group for group in experiment.groups if group.method in ("paml", "paml-pool")]
     return [verdict for group in about for verdict in parts(experiment, group)]
 
 
 def _first(experiment: ExperimentRuns, group: Group) -> Iterator[Verdict]:
-    for measure in JUDGED:
-        yield _judge(
-            "Error below UNI and LHS through the horizon",
+    rules = {
+        "Error below UNI and LHS through the horizon": (
             "the 95 % interval of the mean paired difference over the horizon is below zero for both, and the mean is "
             "lower in every round",
-            group,
-            measure,
-            partial(_below, experiment, group, measure),
-        )
-    for measure in JUDGED:
-        yield _judge(
-            "Steep first drop",
+            _below,
+        ),
+        "Steep first drop": (
             "after the first added task the 95 % interval of the paired difference to UNI and to LHS is below zero",
-            group,
-            measure,
-            partial(_drop, experiment, group, measure),
-        )
-    for measure in JUDGED:
-        yield _judge(
-            "Smaller spread over seeds",
+            _drop,
+        ),
+        "Smaller spread over seeds": (
             "the standard deviation over seeds, averaged over the horizon, is smaller than that of UNI and of LHS",
-            group,
-            measure,
-            partial(_spread, experiment, group, measure),
-        )
+            _spread,
+        ),
+    }
+    for claim, (rule, test) in rules.items():
+        for measure in TESTED:
+            yield _verdict(claim, rule, group, measure, partial(test, experiment, group, measure))
 
 
 def _second(experiment: ExperimentRuns, group: Group) -> Iterator[Verdict]:
-    for measure in JUDGED:
-        yield _judge(
+    for measure in TESTED:
+        yield _verdict(
             "One added task is worth about five of the baselines'",
             "the mean curves of UNI and of LHS need at least four added tasks to come to the error after one",
             group,
@@ -86,7 +79,7 @@ def _second(experiment: ExperimentRuns, group: Group) -> Iterator[Verdict]:
     hidden = experiment.config["descriptor"].get("hidden") or []
     for name, (low, high) in experiment.config["domain"]["box"].items():
         if name not in hidden:
-            yield _judge(
+            yield _verdict(
                 f"Repeated choices of a short {_plain(name)}",
                 "at least half of the choices lie in the lowest tenth of the interval (by chance a tenth would)",
                 group,
@@ -99,7 +92,7 @@ def _third(experiment: ExperimentRuns, group: Group) -> Iterator[Verdict]:
     box = experiment.config["domain"]["box"]
     superfluous = experiment.config["descriptor"].get("superfluous") or {}
     for column, (name, (low, high)) in enumerate(superfluous.items(), start=len(box)):
-        yield _judge(
+        yield _verdict(
             f"The superfluous {name} stays near {low:g}",
             "at least nine in ten choices lie in the lowest tenth of the interval (by chance one would)",
             group,
@@ -107,7 +100,7 @@ def _third(experiment: ExperimentRuns, group: Group) -> Iterator[Verdict]:
             partial(_lowest, _descriptor(group, column), low, high, 0.9),
         )
     for name, (low, high) in box.items():
-        yield _judge(
+        yield _verdict(
             f"The {_plain(name)} is explored",
             "the choices of a run span at least 80 % of the interval, on average over seeds",
             group,
@@ -117,8 +110,8 @@ def _third(experiment: ExperimentRuns, group: Group) -> Iterator[Verdict]:
 
 
 def _fourth(experiment: ExperimentRuns, group: Group) -> Iterator[Verdict]:
-    for measure in JUDGED:
-        yield _judge(
+    for measure in TESTED:
+        yield _verdict(
             "Reaches the oracle's level faster than UNI",
             "the mean curve needs fewer added tasks than UNI's to go 90 % of the way from the first error to the "
             "oracle's",
@@ -128,7 +121,7 @@ def _fourth(experiment: ExperimentRuns, group: Group) -> Iterator[Verdict]:
         )
 
 
-def _judge(claim: str, rule: str, group: Group, measure: str | None, test: Callable[[], tuple[bool, str]]) -> Verdict:
+def _verdict(claim: str, rule: str, group: Group, measure: str | None, test: Callable[[], tuple[bool, str]]) -> Verdict:
     try:
         if len(group.curves.finished()) < FEWEST:
             raise _NotTestableError(f"{len(group.curves.finished())} finished seeds; at least {FEWEST} are needed")

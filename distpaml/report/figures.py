@@ -14,7 +14,7 @@ from distpaml.report.packing import unpacked
 
 STYLES = {
     "paml": ("#c8450c", "-", "o"),
-    "paml-set": ("#0b62a8", (0, (6, 2)), "s"),
+    "paml-pool": ("#0b62a8", (0, (6, 2)), "s"),
     "uni": ("#a03c8c", (0, (1.5, 2)), "^"),
     "lhs": ("#0d7f5f", (0, (6, 2, 1.5, 2)), "D"),
     "oracle": ("#3d3a35", ":", ""),
@@ -51,12 +51,12 @@ def write_figures(tree: dict[str, Any], folder: Path) -> list[Path]:
                 "chosen": chosen(entry),
                 "stages": stage_times(entry),
             }
-            run = next((run for run in entry["runs"] if str(run["id"]) in tree["insides"]), None)
+            run = next((run for run in entry["runs"] if str(run["id"]) in tree["details"]), None)
             if run is not None:
-                inside = tree["insides"][str(run["id"])]
-                figures["latent"] = latent(entry, run, inside["latent"])
-                figures["predictions"] = predictions(inside["predictions"]) if "predictions" in inside else None
-                figures["films"] = films(inside["films"]) if "films" in inside else None
+                detail = tree["details"][str(run["id"])]
+                figures["latent"] = latent(entry, run, detail["latent"])
+                figures["predictions"] = predictions(detail["predictions"]) if "predictions" in detail else None
+                figures["films"] = films(detail["films"]) if "films" in detail else None
             for name, figure in figures.items():
                 if figure is None:
                     continue
@@ -148,14 +148,14 @@ def chosen(entry: dict[str, Any]) -> Figure | None:
     return figure
 
 
-def latent(entry: dict[str, Any], run: dict[str, Any], inside: dict[str, Any]) -> Figure | None:
+def latent(entry: dict[str, Any], run: dict[str, Any], detail: dict[str, Any]) -> Figure | None:
     """q(h) of the tasks of a run after its last round, coloured by the first parameter."""
-    if inside["of"] < 2 or not run["tasks"]:
+    if detail["of"] < 2 or not run["tasks"]:
         return None
     figure = Figure(figsize=(3.4, 2.9), layout="constrained")
     axis = figure.subplots()
     parameter = entry["parameters"][0]
-    mean, spread = np.array(inside["mean"][-1]), np.array(inside["spread"][-1])
+    mean, spread = np.array(detail["mean"][-1]), np.array(detail["spread"][-1])
     values = [task[1] for task in run["tasks"]]
     for centre, (a, b) in zip(mean, 4.0 * spread, strict=True):
         axis.add_patch(Ellipse(tuple(centre), a, b, facecolor="#65625b33", edgecolor="#65625b", lw=0.5))

@@ -9,7 +9,7 @@ from typing import Any
 from distpaml.report.collect import UNIMPORTANT, Collection, Problem, Run, leaves
 from distpaml.report.statistics import Curves
 
-ORDER = ("paml", "paml-set", "uni", "lhs", "oracle")
+ORDER = ("paml", "paml-pool", "uni", "lhs", "oracle")
 SPELT_OUT = 3
 """Keys that a label names; a variant of more keys has a number."""
 

@@ -19,9 +19,9 @@ SCRIPTS = (
     "curves.js",
     "compare.js",
     "claims.js",
-    "inside.js",
+    "run_detail.js",
     "search.js",
-    "times.js",
+    "timings.js",
     "main.js",
 )
 

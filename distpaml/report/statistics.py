@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import bootstrap
 
-from distpaml.domains.base import Array
 from distpaml.report.collect import Run
+from distpaml.types import Array
 
 MEASURES = tuple(
     f"{name}{measure}{over}" for over in ("", "_median") for measure in ("", "_paper") for name in ("rmse", "nll")

@@ -8,24 +8,24 @@ from typing import Any
 import numpy as np
 import torch
 
-from distpaml.config import Experiment
+from distpaml.config import ExperimentConfig
 from distpaml.data import Dataset, Divisors
-from distpaml.domains.base import Array
+from distpaml.data.tasks import Tasks
 from distpaml.evaluate import Evaluation
-from distpaml.local import LocalTrainer, local_parts
 from distpaml.model.meta_model import MetaModel
 from distpaml.model.shards import Cotangent, Gradient, LocalShards, Query, Shard, Share
+from distpaml.runtime.local import LocalTrainer, local_parts
 from distpaml.runtime.shards import RayShards
 from distpaml.select.candidates import Candidates
 from distpaml.select.methods import Best
-from distpaml.select.utilities import Knowledge
-from distpaml.world import Tasks
+from distpaml.select.utilities import SelectionContext
+from distpaml.types import Array
 
 
-class Worker:
-    """Simulates, scores and judges its share of the tasks or candidates."""
+class WorkerActor:
+    """Simulates, scores and evaluates its share of the tasks or candidates."""
 
-    def __init__(self, config: Experiment) -> None:
+    def __init__(self, config: ExperimentConfig) -> None:
         torch.set_num_threads(config.runtime.threads)
         warnings.filterwarnings("ignore", message="The given NumPy array is not writable")  # nobody writes to it
         self.config = config
@@ -34,14 +34,14 @@ class Worker:
     def simulate(self, tasks: Tasks) -> Dataset:
         return self.simulator.simulate(tasks).result()
 
-    def judge(self, model: MetaModel, divisors: Divisors, test: Dataset) -> Evaluation:
-        return self.trainer.judge(model, divisors, test)
+    def evaluate_tasks(self, model: MetaModel, divisors: Divisors, test: Dataset) -> Evaluation:
+        return self.trainer.evaluate_tasks(model, divisors, test)
 
-    def best(self, candidates: Candidates, known: Knowledge) -> Best:
-        return self.scorer.best(candidates, known)
+    def best(self, candidates: Candidates, context: SelectionContext) -> Best:
+        return self.scorer.best(candidates, context)
 
 
-class Trainer(Worker):
+class TrainerActor(WorkerActor):
     """Fits; what it goes on from comes with every call."""
 
     def fit(
@@ -52,7 +52,7 @@ class Trainer(Worker):
         return LocalTrainer(self.config, pool).fit(data, round, last, latents)
 
 
-class ShardHost:
+class ShardActor:
     """Holds one shard of a fit's tasks. Its data come with every call, so one that was restarted goes on."""
 
     def __init__(self, threads: int) -> None:

@@ -11,24 +11,24 @@ from typing import Any
 import numpy as np
 import ray
 
-from distpaml.config import Experiment
+from distpaml.config import ExperimentConfig
 from distpaml.data import Dataset, Divisors
-from distpaml.domains.base import Array
+from distpaml.data.tasks import Tasks
 from distpaml.evaluate import Evaluation
-from distpaml.local import BLOCK
+from distpaml.futures import Future
 from distpaml.loop import Parts
 from distpaml.model.inference import BLOCK as INFERRED_TOGETHER
 from distpaml.model.meta_model import MetaModel
 from distpaml.model.shards import split
-from distpaml.promise import Promise
-from distpaml.runtime.actors import ShardHost, Trainer, Worker
-from distpaml.runtime.promises import Gathered, fetch
+from distpaml.runtime.actors import ShardActor, TrainerActor, WorkerActor
+from distpaml.runtime.futures import Gathered, fetch
+from distpaml.runtime.local import BLOCK
 from distpaml.runtime.resources import actor_options, shard_hosts
 from distpaml.runtime.start import ray_is_there
 from distpaml.select.candidates import Candidates
 from distpaml.select.methods import Best
-from distpaml.select.utilities import Knowledge
-from distpaml.world import Tasks
+from distpaml.select.utilities import SelectionContext
+from distpaml.types import Array
 
 
 class RaySimulator:
@@ -37,28 +37,30 @@ class RaySimulator:
     def __init__(self, workers: Sequence[Any]) -> None:
         self.workers = workers
 
-    def simulate(self, tasks: Tasks) -> Promise[Dataset]:
+    def simulate(self, tasks: Tasks) -> Future[Dataset]:
         pieces = [tasks.take(part) for part in split(len(tasks), len(self.workers))]
         calls = zip(self.workers, pieces, strict=False)
         return Gathered([worker.simulate.remote(piece) for worker, piece in calls], Dataset.concatenate)
 
 
 class RayTrainer:
-    """The trainer fits; it and the workers judge the test tasks together, while the loop goes on."""
+    """The trainer fits; it and the workers evaluate the test tasks together, while the loop goes on."""
 
     def __init__(self, trainer: Any, workers: Sequence[Any], hosts: Sequence[Any]) -> None:
-        self.trainer, self.judges, self.hosts = trainer, [trainer, *workers], hosts
+        self.trainer, self.evaluators, self.hosts = trainer, [trainer, *workers], hosts
 
     def fit(self, data: Dataset, round: int, last: MetaModel | None, latents: Array | None) -> MetaModel:
         (model,) = fetch([self.trainer.fit.remote(data, round, last, latents, self.hosts)])
         return model
 
-    def evaluate(self, model: MetaModel, data: Dataset, test: Promise[Dataset]) -> Promise[Evaluation]:
+    def evaluate(self, model: MetaModel, data: Dataset, test: Future[Dataset]) -> Future[Evaluation]:
         tasks = test.result()
         sent, divisors = ray.put(model), Divisors.of(data, tasks)
-        pieces = [tasks.tasks(part) for part in _between_blocks(len(tasks), INFERRED_TOGETHER, len(self.judges))]
-        calls = zip(self.judges, pieces, strict=False)
-        return Gathered([judge.judge.remote(sent, divisors, piece) for judge, piece in calls], Evaluation.joined)
+        pieces = [tasks.tasks(part) for part in _between_blocks(len(tasks), INFERRED_TOGETHER, len(self.evaluators))]
+        calls = zip(self.evaluators, pieces, strict=False)
+        return Gathered(
+            [actor.evaluate_tasks.remote(sent, divisors, piece) for actor, piece in calls], Evaluation.joined
+        )
 
 
 class RayScorer:
@@ -67,8 +69,8 @@ class RayScorer:
     def __init__(self, workers: Sequence[Any]) -> None:
         self.workers = workers
 
-    def best(self, candidates: Candidates, known: Knowledge) -> Best:
-        parts, sent = _between_blocks(len(candidates), BLOCK, len(self.workers)), ray.put(known)
+    def best(self, candidates: Candidates, context: SelectionContext) -> Best:
+        parts, sent = _between_blocks(len(candidates), BLOCK, len(self.workers)), ray.put(context)
         calls = zip(self.workers, parts, strict=False)
         found = fetch([worker.best.remote(candidates.take(part), sent) for worker, part in calls])
         rows = [Best(part.start + best.row, best.utility) for part, best in zip(parts, found, strict=True)]
@@ -76,15 +78,15 @@ class RayScorer:
 
 
 @contextmanager
-def ray_parts(config: Experiment) -> Iterator[Parts]:
+def ray_parts(config: ExperimentConfig) -> Iterator[Parts]:
     """The three parts with actors of their own, which end with the context."""
     with ray_is_there(config):
         plain, threads = actor_options(config), config.runtime.threads
         trainer = _start(
-            Trainer, actor_options(config, config.runtime.gpus), config
+            TrainerActor, actor_options(config, config.runtime.gpus), config
         )  # before others take its place by a GPU
-        workers = [_start(Worker, plain, config) for _ in range(config.runtime.workers)]
-        hosts = [_start(ShardHost, plain, threads) for _ in range(shard_hosts(config))]
+        workers = [_start(WorkerActor, plain, config) for _ in range(config.runtime.workers)]
+        hosts = [_start(ShardActor, plain, threads) for _ in range(shard_hosts(config))]
         try:
             yield RaySimulator(workers), RayTrainer(trainer, workers, hosts), RayScorer(workers)
         finally:

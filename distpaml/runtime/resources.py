@@ -7,13 +7,13 @@ other trials hold. Every process has as many CPUs as threads.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from distpaml.config import Experiment
+from distpaml.config import ExperimentConfig
 from distpaml.errors import UserError
 
 Bundle = dict[str, float]
 
 
-def bundles(config: Experiment) -> list[Bundle]:
+def bundles(config: ExperimentConfig) -> list[Bundle]:
     """What a trial reserves: its own process first, then those of its actors."""
     actor = {"CPU": float(config.runtime.threads)}
     trainer = actor | ({"GPU": config.runtime.gpus} if config.runtime.gpus else {})
@@ -22,12 +22,12 @@ def bundles(config: Experiment) -> list[Bundle]:
     return [{}, trainer, *(dict(actor) for _ in range(config.runtime.workers + shard_hosts(config)))]
 
 
-def shard_hosts(config: Experiment) -> int:
+def shard_hosts(config: ExperimentConfig) -> int:
     """Actors that hold the shards of a fit; a single shard stays with the trainer."""
     return config.fit.shards if config.fit.shards > 1 else 0
 
 
-def actor_options(config: Experiment, gpus: float = 0.0) -> dict[str, Any]:
+def actor_options(config: ExperimentConfig, gpus: float = 0.0) -> dict[str, Any]:
     """An actor that comes back if its process or node is lost; what it was asked is asked again, at most thrice."""
     return {"num_cpus": config.runtime.threads, "num_gpus": gpus, "max_restarts": -1, "max_task_retries": 3}
 
@@ -45,7 +45,7 @@ def fits(needs: Sequence[Bundle], nodes: Sequence[Mapping[str, float]]) -> bool:
     return True
 
 
-def refusal(config: Experiment, nodes: Sequence[Mapping[str, float]]) -> str | None:
+def refusal(config: ExperimentConfig, nodes: Sequence[Mapping[str, float]]) -> str | None:
     """One sentence on why a trial can never run on these nodes; None if it can."""
     needs = bundles(config)
     if fits(needs, nodes):
@@ -59,7 +59,7 @@ def refusal(config: Experiment, nodes: Sequence[Mapping[str, float]]) -> str | N
     )
 
 
-def check_fits(config: Experiment, nodes: Sequence[Mapping[str, float]]) -> None:
+def check_fits(config: ExperimentConfig, nodes: Sequence[Mapping[str, float]]) -> None:
     """Refuse what would wait for ever."""
     if sentence := refusal(config, nodes):
         raise UserError(sentence)

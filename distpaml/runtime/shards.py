@@ -9,7 +9,7 @@ import ray
 from torch import Tensor
 
 from distpaml.model.shards import Cotangent, Gradient, Query, Share, split
-from distpaml.runtime.promises import fetch
+from distpaml.runtime.futures import fetch
 
 
 class RayShards:

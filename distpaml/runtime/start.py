@@ -12,7 +12,7 @@ import ray
 from ray._private import ray_constants
 from ray._private.services import get_ray_address_from_environment
 
-from distpaml.config import Experiment
+from distpaml.config import ExperimentConfig
 from distpaml.config.yaml_text import read
 from distpaml.errors import UserError
 from distpaml.plugins import own_modules
@@ -24,7 +24,7 @@ BOOTSTRAP = Path("~/ray_bootstrap_config.yaml")
 
 
 @contextmanager
-def connected(configs: Iterable[Experiment], verbose: bool = False) -> Iterator[bool]:
+def connected(configs: Iterable[ExperimentConfig], verbose: bool = False) -> Iterator[bool]:
     """Connected to RAY_ADDRESS, to the cluster that `ray start` or `ray up` left here, or to one of its own.
 
     What comes of it is whether the cluster was there before. Modules of the user's own that the configs name travel
@@ -55,7 +55,7 @@ def connected(configs: Iterable[Experiment], verbose: bool = False) -> Iterator[
 
 
 @contextmanager
-def ray_is_there(config: Experiment) -> Iterator[None]:
+def ray_is_there(config: ExperimentConfig) -> Iterator[None]:
     """The Ray that this process is connected to already, or one for the time being; large enough for the config."""
     if ray.is_initialized():
         yield
@@ -77,7 +77,7 @@ def _stay_on_this_machine() -> None:
     ray_constants.ENABLE_RAY_CLUSTER = False
 
 
-def plugin_names(config: Experiment) -> list[str]:
+def plugin_names(config: ExperimentConfig) -> list[str]:
     """The keys of a config that may name a class or function of the user's own."""
     return [config.domain.name, config.descriptor.kind, config.selection.utility, config.model.network]
 

@@ -1,8 +1,8 @@
 """Tasks that might be chosen next, as descriptors with the latents they would have.
 
-`latent_grid`     the paper's: a grid in latent space around the embeddings, decoded; kept if the descriptor is valid
-`descriptor_set`  the other way round: descriptors that exist, mapped to latents, so that all are real tasks
-`image_set`       images that were not chosen yet, encoded by the model's network
+`latent_grid`      the paper's: a grid in latent space around the embeddings, decoded; kept if the descriptor is valid
+`descriptor_pool`  the other way round: descriptors that exist, mapped to latents, so that all are real tasks
+`image_pool`       images that were not chosen yet, encoded by the model's network
 """
 
 from dataclasses import dataclass, replace
@@ -12,10 +12,10 @@ import numpy as np
 import torch
 from scipy.stats import qmc
 
-from distpaml.designs import grid
-from distpaml.domains.base import Array
+from distpaml.data.designs import grid
 from distpaml.model.meta_model import MetaModel
 from distpaml.select.encoder import Encoder
+from distpaml.types import Array
 
 HALVINGS = 6
 """How often the slack of a grid without valid candidates is halved before descriptors are clipped."""
@@ -71,7 +71,7 @@ def latent_grid(
     return Candidates(clipped, points, np.zeros_like(points), size, "descriptors clipped to the box")
 
 
-def descriptor_set(model: MetaModel, low: Array, high: Array, descriptors: Array) -> Candidates:
+def descriptor_pool(model: MetaModel, low: Array, high: Array, descriptors: Array) -> Candidates:
     """The tasks with these descriptors [K, E], with the latents that a GP over the known tasks expects for them."""
     embedding, spread = model.embeddings.mean.double().numpy(), model.embeddings.variance.double().numpy()
     encoder = Encoder.fit(model.descriptors.double().numpy(), embedding, spread, low, high)
@@ -79,17 +79,17 @@ def descriptor_set(model: MetaModel, low: Array, high: Array, descriptors: Array
     return Candidates(descriptors, mean, variance, len(descriptors))
 
 
-def image_set(model: MetaModel, labels: Array) -> Candidates:
+def image_pool(model: MetaModel, labels: Array) -> Candidates:
     """The tasks whose images have these labels [K, E], at the means of their encodings."""
-    pictures = model.pictures
-    assert pictures is not None
+    vae = model.image_vae
+    assert vae is not None
     with torch.no_grad():
-        means = pictures.encoded().mean[pictures.rows(torch.as_tensor(labels).to(pictures.labels))]
+        means = vae.encoded().mean[vae.rows(torch.as_tensor(labels).to(vae.labels))]
     mean = means.double().numpy().copy()
-    return Candidates(labels, mean, np.zeros_like(mean), len(pictures))
+    return Candidates(labels, mean, np.zeros_like(mean), len(vae))
 
 
-def fine_set(low: Array, high: Array, size: int, rng: np.random.Generator) -> Array:
+def fine_pool(low: Array, high: Array, size: int, rng: np.random.Generator) -> Array:
     """A low-discrepancy set [size, E] over the box: the first points of a scrambled Sobol sequence."""
     points = qmc.Sobol(len(low), rng=rng).random_base2(ceil(log2(size)))[:size]
     return np.clip(low + (high - low) * points, low, high)

@@ -18,8 +18,8 @@ from scipy.optimize import minimize
 from torch import Tensor
 from torch.distributions import MultivariateNormal, Normal
 
-from distpaml.domains.base import Array
 from distpaml.model.expectations import rbf
+from distpaml.types import Array
 
 PRIORS = {"line": (0.0, 1.0), "curve": (-1.0, 1.0), "noise": (-3.0, 1.5), "lengthscale": (0.5, 0.5)}
 """Mean and standard deviation of the logarithms of w, f, v and every length-scale."""

@@ -1,6 +1,6 @@
 """What makes a candidate worth trying. A utility is a plain function
 
-    utility(mean [K, Q], variance [K, Q], known: Knowledge) -> [K]        larger is better
+    utility(mean [K, Q], variance [K, Q], context: SelectionContext) -> [K]        larger is better
 
 of the latents of K candidates and of what is known so far. It looks at each candidate alone, so that candidates can
 be ranked in parts. One's own is named in a config as `selection.utility=module:function`.
@@ -17,13 +17,13 @@ from torch import Tensor
 
 from distpaml import seeds
 from distpaml.data import Dataset
-from distpaml.domains.base import Array
 from distpaml.errors import UserError
 from distpaml.model.collapsed import safe_cholesky
 from distpaml.model.expectations import rbf
 from distpaml.model.meta_model import MetaModel
 from distpaml.model.posterior import Posterior
 from distpaml.plugins import load_object
+from distpaml.types import Array
 
 REFERENCES = 64
 """Latents that stand for the task domain where a utility averages over it."""
@@ -56,7 +56,7 @@ class Embedded:
 
 
 @dataclass(frozen=True, eq=False)
-class Knowledge(Embedded):
+class SelectionContext(Embedded):
     """What is known when candidates are ranked: N observed tasks and the fitted model.
 
     A task that was chosen but not observed yet counts as observed: it is among the N, but not in the posterior.
@@ -68,7 +68,7 @@ class Knowledge(Embedded):
     fitted: int  # how many of the N the posterior has seen
 
     @classmethod
-    def of(cls, model: MetaModel, data: Dataset, domain: Array) -> "Knowledge":
+    def of(cls, model: MetaModel, data: Dataset, domain: Array) -> "SelectionContext":
         """After `model` was fitted to `data`; `domain` [K, Q] are latents of the tasks there are."""
         latents = model.embeddings
         mean, variance = (tensor.double().numpy().copy() for tensor in (latents.mean, latents.variance))
@@ -77,16 +77,16 @@ class Knowledge(Embedded):
         rows = np.linspace(0, len(inputs) - 1, INPUTS).astype(int)
         return cls(mean, variance, references, inputs[rows], model.posterior, len(mean))
 
-    def observing(self, latent: Array) -> "Knowledge":
+    def observing(self, latent: Array) -> "SelectionContext":
         """The same after a task with this latent [Q] was chosen; it will be known as well as the others are."""
         typical = np.median(self.variance[: self.fitted], axis=0)
         return replace(self, mean=np.vstack([self.mean, latent]), variance=np.vstack([self.variance, typical]))
 
 
-Utility = Callable[[Array, Array, Knowledge], Array]
+Utility = Callable[[Array, Array, SelectionContext], Array]
 
 
-def surprisal(mean: Array, variance: Array, known: Embedded) -> Array:
+def surprisal(mean: Array, variance: Array, context: Embedded) -> Array:
     """The paper's: −log 1/N Σ_i N(h*; n_i, diag t_i), at the candidate's mean.
 
     With e_i = Σ_q (h*_q − n_iq)² / 2t_iq + ½ log 2πt_iq and the least of them, e, this is
@@ -94,8 +94,8 @@ def surprisal(mean: Array, variance: Array, known: Embedded) -> Array:
     only one above: nearly everywhere on a grid, and exp is slow where it underflows. Terms are summed in the order of
     the tasks: a candidate has the same bits whatever others it is scored with.
     """
-    minus, rate, offset = known.exponents  # [Q N, Q + 1], [Q N, 1], [N, 1]
-    tasks, latent = known.mean.shape
+    minus, rate, offset = context.exponents  # [Q N, Q + 1], [Q N, 1], [N, 1]
+    tasks, latent = context.mean.shape
     rows, counts = max(1, TABLE // (latent * tasks)), np.min_scalar_type(tasks)
 
     def block(h: Array) -> Array:
@@ -119,15 +119,15 @@ def surprisal(mean: Array, variance: Array, known: Embedded) -> Array:
     return np.concatenate([block(mean[i : i + rows]) for i in range(0, len(mean), rows)])
 
 
-def integrated_variance(mean: Array, variance: Array, known: Knowledge) -> Array:
+def integrated_variance(mean: Array, variance: Array, context: SelectionContext) -> Array:
     """How much observing the candidate lowers the variance of a GP over latent space, averaged over the domain (ALC).
 
     The GP has the model's own kernel between latents; with c the candidate, r a reference and cov, var the GP's
     posterior given the observed tasks, u = mean_r cov(r, c)² / var(c). Uncertain latents use the expected kernel.
     """
-    rate = known.posterior.rate_h.double()
-    h, references, tasks = (torch.as_tensor(a) * rate for a in (mean, known.references, known.mean))
-    spread, own = (torch.as_tensor(a) * rate.square() for a in (variance, known.variance))
+    rate = context.posterior.rate_h.double()
+    h, references, tasks = (torch.as_tensor(a) * rate for a in (mean, context.references, context.mean))
+    spread, own = (torch.as_tensor(a) * rate.square() for a in (variance, context.variance))
     factor = safe_cholesky(
         _expected(tasks, own, tasks, own).fill_diagonal_(1.0 + 1e-6), "The covariance of the tasks"
     )  # [N, N]
@@ -140,7 +140,7 @@ def integrated_variance(mean: Array, variance: Array, known: Knowledge) -> Array
 
 
 @torch.no_grad()
-def predictive_variance(mean: Array, variance: Array, known: Knowledge) -> Array:
+def predictive_variance(mean: Array, variance: Array, context: SelectionContext) -> Array:
     """How much observing the candidate lowers the model's predictive variance, averaged over the domain.
 
     A trajectory is imagined at M inputs with the candidate's latent, C = {(x_m, h*)}. Under the model's posterior of
@@ -148,21 +148,21 @@ def predictive_variance(mean: Array, variance: Array, known: Knowledge) -> Array
 
         u = mean_d mean_R diag( cov_d(R, C) (cov_d(C, C) + σ_d² I)⁻¹ cov_d(C, R) )        in standardised units
     """
-    field = _Field(known)
-    candidates, references = field.features(mean), field.features(known.references)
-    pending = field.features(known.mean[known.fitted :])
+    field = _Field(context)
+    candidates, references = field.features(mean), field.features(context.references)
+    pending = field.features(context.mean[context.fitted :])
     reduction = torch.zeros(len(mean), dtype=torch.float64)
-    for output in range(len(known.posterior.noise)):
+    for output in range(len(context.posterior.noise)):
         reduction += field.reduction(output, candidates, references, pending)
-    return (reduction / len(known.posterior.noise)).numpy()
+    return (reduction / len(context.posterior.noise)).numpy()
 
 
 class _Field:
     """The model's posterior over functions at M inputs and any latents, as covariances."""
 
-    def __init__(self, known: Knowledge) -> None:
-        self.posterior = known.posterior.double()
-        self.x = torch.as_tensor(known.inputs).to(self.posterior.zx) * self.posterior.rate_x
+    def __init__(self, context: SelectionContext) -> None:
+        self.posterior = context.posterior.double()
+        self.x = torch.as_tensor(context.inputs).to(self.posterior.zx) * self.posterior.rate_x
         self.kx_own = rbf(self.x, self.x)  # [M, M]
         self.kx = rbf(self.x, self.posterior.zx)  # [M, L]
 

@@ -10,8 +10,8 @@ from rich.console import Console
 from distpaml.domains import SimulationError
 from distpaml.errors import UserError
 from distpaml.sweep.driver import Sweep, opened, run_sweep
-from distpaml.sweep.folder import Folder
 from distpaml.sweep.load import load_sweep, shipped_sweeps
+from distpaml.sweep.storage import Storage
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -21,7 +21,7 @@ def main(arguments: list[str] | None = None) -> int:
     where = ""
     try:
         sweep = _sweep(options)
-        where = sweep.folder.where
+        where = sweep.storage.where
         return _run(sweep, options, console)
     except (UserError, SimulationError) as error:
         print(f"error: {error}", file=sys.stderr)
@@ -55,19 +55,19 @@ def _sweep(options: Namespace) -> Sweep:
     if options.resume:
         if file or options.out:
             raise UserError("--resume DIR goes on with the sweep in DIR; it takes overrides, but no file and no --out.")
-        folder = Folder.of(options.resume)
-        folder.forget()
-        folder.pull("sweep.yaml")
-        if not (folder.local / "sweep.yaml").exists():
+        storage = Storage.of(options.resume)
+        storage.forget()
+        storage.pull("sweep.yaml")
+        if not (storage.local / "sweep.yaml").exists():
             raise UserError(f"{options.resume} is not the folder of a sweep: it has no sweep.yaml.")
-        return Sweep(load_sweep(folder.local / "sweep.yaml", words), folder)
+        return Sweep(load_sweep(storage.local / "sweep.yaml", words), storage)
     parts = load_sweep(file or "quickstart", words)
-    sweep = Sweep(parts, Folder.of(options.out or f"sweeps/{parts[0].name}-{datetime.now():%Y%m%d-%H%M%S}"))
-    sweep.folder.forget()
-    sweep.folder.pull("sweep.yaml")
-    kept = sweep.folder.local / "sweep.yaml"
+    sweep = Sweep(parts, Storage.of(options.out or f"sweeps/{parts[0].name}-{datetime.now():%Y%m%d-%H%M%S}"))
+    sweep.storage.forget()
+    sweep.storage.pull("sweep.yaml")
+    kept = sweep.storage.local / "sweep.yaml"
     if kept.exists() and load_sweep(kept) != parts:
-        raise UserError(f"{sweep.folder.where} holds another sweep; choose another --out, or --resume it.")
+        raise UserError(f"{sweep.storage.where} holds another sweep; choose another --out, or --resume it.")
     return sweep
 
 
@@ -75,11 +75,11 @@ def _run(sweep: Sweep, options: Namespace, console: Console) -> int:
     def say(line: str) -> None:
         console.print(line, soft_wrap=True, markup=False)
 
-    trials = sweep.trials()
+    trials = sweep.trials
     with opened(sweep) as journal:
         search = sweep.parts[0].search
         count = f"{search.samples} samples of {len(trials[0].runs)} runs" if search else f"{len(trials)} trials"
-        say(f"{sweep.parts[0].name}: {count} → {sweep.folder.where}")
+        say(f"{sweep.parts[0].name}: {count} → {sweep.storage.where}")
         run_sweep(sweep, journal, options.retry_failed, options.verbose, say)
         return _finish(sweep, journal, console)
 
@@ -88,10 +88,10 @@ def _finish(sweep: Sweep, journal, console: Console) -> int:
     from distpaml.report import write_report
     from distpaml.sweep.results import results_table
 
-    sweep.folder.pull("trials")
-    console.print(results_table(sweep.folder.local))
-    report = write_report([sweep.folder.local], sweep.folder.local / "report")
-    sweep.folder.push("events.jsonl", "report")
+    sweep.storage.pull("trials")
+    console.print(results_table(sweep.storage.local))
+    report = write_report([sweep.storage.local], sweep.storage.local / "report")
+    sweep.storage.push("events.jsonl", "report")
     failed = [event for event in journal.last().values() if event["event"] == "trial failed"]
     for event in failed:
         console.print(f"{event['trial']} failed: {event['message']}", soft_wrap=True, markup=False)

@@ -7,18 +7,19 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-from distpaml.config import Experiment
+from distpaml.config import ExperimentConfig
+from distpaml.durable_io import locked, write_durably
 from distpaml.errors import UserError
-from distpaml.files import locked, write_durably
 from distpaml.runtime.resources import bundles, refusal
-from distpaml.sweep.folder import Folder
 from distpaml.sweep.journal import Journal
 from distpaml.sweep.load import to_yaml
-from distpaml.sweep.plan import Trial, grid_trials, search_corners
 from distpaml.sweep.schema import SweepConfig
 from distpaml.sweep.status import check_folder, samples_of, trial_states
+from distpaml.sweep.storage import Storage
+from distpaml.sweep.trials import Trial, grid_trials, search_corners
 
 SETTINGS = {
     "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",  # rounds are recorded by their runs
@@ -36,37 +37,39 @@ class Sweep:
     """A sweep and where it is kept."""
 
     parts: Sequence[SweepConfig]
-    folder: Folder
+    storage: Storage
 
+    @cached_property
     def trials(self) -> list[Trial]:
         """Of a grid all trials; of a search samples at every end of its space and with every choice."""
         return search_corners(self.parts[0]) if self.parts[0].search else grid_trials(self.parts)
 
-    def configs(self) -> list[Experiment]:
-        return [config for trial in self.trials() for config in trial.runs.values()]
+    @property
+    def configs(self) -> list[ExperimentConfig]:
+        return [config for trial in self.trials for config in trial.runs.values()]
 
 
 @contextmanager
 def opened(sweep: Sweep) -> Iterator[Journal]:
     """The sweep's folder, with no other driver in it."""
-    sweep.folder.pull()
-    check_folder(sweep.folder.local)
-    with locked(sweep.folder.local, "Another sweep"):
-        yield Journal(sweep.folder.local / "events.jsonl")
+    sweep.storage.pull()
+    check_folder(sweep.storage.local)
+    with locked(sweep.storage.local, "Another sweep"):
+        yield Journal(sweep.storage.local / "events.jsonl")
 
 
 def run_sweep(sweep: Sweep, journal: Journal, again: bool, verbose: bool, say: Callable[[str], None]) -> None:
     """Everything that is left of the sweep; returns when nothing is. Failed trials are repeated if `again`."""
     os.environ.update({name: value for name, value in SETTINGS.items() if name not in os.environ})
-    agenda = _agenda(sweep, journal, again)  # refuses what is not the sweep that the folder holds
-    write_durably(sweep.folder.local / "sweep.yaml", to_yaml(sweep.parts).encode())
-    sweep.folder.push("sweep.yaml")
-    if agenda is None:
+    searcher = _searcher(sweep, journal, again)  # refuses what is not the sweep that the folder holds
+    write_durably(sweep.storage.local / "sweep.yaml", to_yaml(sweep.parts).encode())
+    sweep.storage.push("sweep.yaml")
+    if searcher is None:
         return
     from distpaml.runtime.start import can_grow, connected, nodes  # Ray takes a second to import
     from distpaml.sweep.trainable import PamlTrial
 
-    configs = sweep.configs()
+    configs = sweep.configs
     with connected(configs, verbose) as joined:
         for config in configs:
             if sentence := refusal(config, nodes()):
@@ -80,7 +83,7 @@ def run_sweep(sweep: Sweep, journal: Journal, again: bool, verbose: bool, say: C
         with _spread(sweep) if joined else nullcontext():
             journal.add("sweep started")
             try:
-                tune_trials(PamlTrial, sweep, agenda, journal, verbose, say)
+                tune_trials(PamlTrial, sweep, searcher, journal, verbose, say)
             except KeyboardInterrupt:
                 journal.add("sweep stopped")
                 raise
@@ -90,49 +93,48 @@ def run_sweep(sweep: Sweep, journal: Journal, again: bool, verbose: bool, say: C
 @contextmanager
 def _spread(sweep: Sweep) -> Iterator[None]:
     """What trials need on machines that were not started from here: the folder and the accounts."""
-    from distpaml.sweep.environment import handed_out
-    from distpaml.sweep.shared import check_machines
+    from distpaml.sweep.credentials import handed_out
+    from distpaml.sweep.storage_check import check_machines
 
     with handed_out():
-        check_machines(Folder(sweep.folder.where, sweep.folder.identify()))
+        check_machines(Storage(sweep.storage.where, sweep.storage.identify()))
         yield
 
 
-def _agenda(sweep: Sweep, journal: Journal, again: bool) -> Any:
-    from distpaml.sweep.agenda import GridAgenda, SearchAgenda
+def _searcher(sweep: Sweep, journal: Journal, again: bool) -> Any:
+    from distpaml.sweep.searcher import GridSearcher, SpaceSearcher
 
     first = sweep.parts[0]
-    common = {"folder": sweep.folder.where, "id": sweep.folder.identify(), "wandb": first.wandb}
+    common = {"storage": sweep.storage.where, "id": sweep.storage.identify(), "wandb": first.wandb}
     if first.search is not None:
         ends = ("trial stopped",) if again else ("trial stopped", "trial failed")
         closed = {name: event for name, event in journal.last().items() if event["event"] in ends}
-        known = samples_of(sweep.folder.local, first, closed)
+        known = samples_of(sweep.storage.local, first, closed)
         over = len([sample for sample in known.values() if sample.closed]) >= first.search.samples
-        return None if over else SearchAgenda(first, known, common)
-    left, _ = trial_states(sweep.folder.local, sweep.trials(), again)
-    return GridAgenda(left, common) if left else None
+        return None if over else SpaceSearcher(first, known, common)
+    left, _ = trial_states(sweep.storage.local, sweep.trials, again)
+    return GridSearcher(left, common) if left else None
 
 
 def tune_trials(
-    trainable: type, sweep: Sweep, agenda: Any, journal: Journal, verbose: bool, say: Callable[[str], None]
+    trainable: type, sweep: Sweep, searcher: Any, journal: Journal, verbose: bool, say: Callable[[str], None]
 ) -> None:
-    """Every trial of the agenda, as many at once as there is room for."""
+    """Every trial of the searcher, as many at once as there is room for."""
     from ray import tune
 
-    from distpaml.sweep.observer import Observer, UntilRefused
+    from distpaml.sweep.callbacks import SweepCallback, UntilRefused
 
     def resources(config: dict[str, Any]) -> tune.PlacementGroupFactory:
-        experiment = Experiment.from_yaml(next(iter(config["runs"].values())))
-        return tune.PlacementGroupFactory(bundles(experiment))
+        return tune.PlacementGroupFactory(bundles(next(iter(config["runs"].values()))))
 
     first = sweep.parts[0]
-    observer = Observer(sweep.folder, journal, say)
+    callback = SweepCallback(sweep.storage, journal, say)
     with tempfile.TemporaryDirectory(prefix="distpaml-tune-") as scratch, _quiet(verbose):
         tune.Tuner(
             tune.with_resources(trainable, resources),
             tune_config=tune.TuneConfig(
-                search_alg=agenda,
-                scheduler=_scheduler(first),
+                search_alg=searcher,
+                scheduler=_scheduler(sweep),
                 num_samples=-1,
                 reuse_actors=True,
                 trial_dirname_creator=lambda trial: trial.trial_id,
@@ -140,26 +142,27 @@ def tune_trials(
             run_config=tune.RunConfig(
                 name="sweep",
                 storage_path=scratch,
-                callbacks=[observer],
-                stop=UntilRefused(observer),
+                callbacks=[callback],
+                stop=UntilRefused(callback),
                 failure_config=tune.FailureConfig(max_failures=first.retries),
                 checkpoint_config=tune.CheckpointConfig(checkpoint_at_end=False),
                 verbose=2 if verbose else 0,
             ),
         ).fit()
-    if observer.refused:
-        journal.add("sweep stopped", message=observer.refused)
-        raise UserError(observer.refused)
+    if callback.refused:
+        journal.add("sweep stopped", message=callback.refused)
+        raise UserError(callback.refused)
 
 
-def _scheduler(sweep: SweepConfig) -> Any:
+def _scheduler(sweep: Sweep) -> Any:
     from ray.tune.schedulers import AsyncHyperBandScheduler, FIFOScheduler
 
-    if sweep.search is None or sweep.search.scheduler == "none":
+    search = sweep.parts[0].search
+    if search is None or search.scheduler == "none":
         return FIFOScheduler()
-    rounds = max(config.rounds for config in Sweep([sweep], Folder("")).configs())
+    rounds = max(config.rounds for config in sweep.configs)
     return AsyncHyperBandScheduler(
-        time_attr="round", metric=sweep.search.objective, mode="min", max_t=max(rounds, 2), grace_period=1
+        time_attr="round", metric=search.objective, mode="min", max_t=max(rounds, 2), grace_period=1
     )
 
 

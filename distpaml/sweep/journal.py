@@ -1,11 +1,12 @@
 """What happened to the trials of a sweep: `events.jsonl`, one line per event, appended and synced by the driver."""
 
 import json
-import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
+
+from distpaml.durable_io import append_durably
 
 Event = Literal[
     "sweep started",
@@ -26,10 +27,7 @@ class Journal:
 
     def add(self, event: Event, trial: str | None = None, message: str = "") -> None:
         line = {"time": datetime.now(UTC).isoformat(timespec="seconds"), "event": event, "trial": trial}
-        with open(self.path, "ab") as file:
-            file.write((json.dumps(line | {"message": message}) + "\n").encode())
-            file.flush()
-            os.fsync(file.fileno())
+        append_durably(self.path, json.dumps(line | {"message": message}).encode() + b"\n")
 
     def last(self) -> dict[str, dict[str, Any]]:
         """The last event of every trial that has any."""

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from difflib import get_close_matches
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import distpaml
 from distpaml.config.load import assigned, parse_override
-from distpaml.config.sentences import checked, shown
+from distpaml.config.validation_errors import checked, shown
 from distpaml.config.yaml_text import dump, read
 from distpaml.errors import UserError
 from distpaml.sweep.schema import SweepConfig
@@ -15,7 +15,7 @@ from distpaml.sweep.schema import SweepConfig
 
 def shipped_sweeps() -> dict[str, Path]:
     """The files of `tune_configs/`, which lies in an installed package or beside it in a clone: name → file."""
-    package = Path(distpaml.__file__).parent
+    package = Path(str(files("distpaml")))
     folders = package / "tune_configs", package.parent / "tune_configs"
     return {path.stem: path for folder in folders for path in sorted(folder.glob("*.yaml"))}
 
@@ -23,7 +23,7 @@ def shipped_sweeps() -> dict[str, Path]:
 def load_sweep(source: str | Path, overrides: Sequence[str] = ()) -> list[SweepConfig]:
     """The sweep of a file, or all those that it includes; an override changes each of them.
 
-    An override that is no key of a sweep is one of the experiments: `rounds=3` is `set.rounds=3`.
+    An override that is no key of a sweep is one of the experiments: `rounds=3` is `overrides.rounds=3`.
     """
     path = _file(source)
     tree = read(path)
@@ -50,10 +50,10 @@ def _checked(tree: dict[str, Any], path: Path, overrides: Sequence[str]) -> Swee
     for text in overrides:
         key, value = parse_override(text)
         if key.partition(".")[0] not in SweepConfig.model_fields and key not in ("seed", "method"):
-            key = f"set.{key}"
+            key = f"overrides.{key}"
         elif key in ("seed", "method"):
             raise UserError(f"The override {shown(text)} should be {key}s=[…]: a sweep has several.")
-        tree = assigned(tree, key.split(".", 1) if key.startswith(("set.", "grid.")) else key.split("."), value)
+        tree = assigned(tree, key.split(".", 1) if key.startswith(("overrides.", "grid.")) else key.split("."), value)
         written_by[key] = f"override {shown(text)}"
     return checked(SweepConfig, tree, lambda key: next((w for k, w in written_by.items() if k in key), str(path)))
 

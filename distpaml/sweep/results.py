@@ -2,12 +2,12 @@
 
 from collections import defaultdict
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from rich.table import Table
+from scipy.stats import sem
 
-from distpaml.config import Experiment
+from distpaml.config import ExperimentConfig
 from distpaml.errors import UserError
 from distpaml.records import read_records
 from distpaml.rounds import Record
@@ -19,7 +19,7 @@ def results_table(folder: Path) -> Table:
     groups: dict[str, list[list[Record]]] = defaultdict(list)
     for path in sorted((folder / "trials").glob("*/records.jsonl")):
         try:
-            records, config = read_records(path.parent), Experiment.from_yaml(path.parent / "config.yaml")
+            records, config = read_records(path.parent), ExperimentConfig.from_yaml(path.parent / "config.yaml")
         except UserError:
             continue
         if records:
@@ -37,9 +37,4 @@ def results_table(folder: Path) -> Table:
 def _cell(values: list[float]) -> str:
     if len(values) == 1:
         return f"{values[0]:.4f}"
-    return f"{np.mean(values):.4f} ± {standard_error(values):.4f}"
-
-
-def standard_error(values: list[float] | Any) -> float:
-    """Of the mean."""
-    return float(np.std(values, ddof=1) / np.sqrt(len(values)))
+    return f"{np.mean(values):.4f} ± {sem(values):.4f}"

@@ -83,7 +83,7 @@ class SweepConfig(Section):
     """How many, or which."""
     quick: bool = False
     """Shrink every experiment to about a minute."""
-    set: Annotated[dict[str, Any], Dotted] = Field(default_factory=dict)
+    overrides: Annotated[dict[str, Any], Dotted] = Field(default_factory=dict)
     """Dotted keys that every experiment has changed."""
     grid: Annotated[dict[str, Annotated[List[Any], Field(min_length=1)]], Dotted] = Field(default_factory=dict)
     """Dotted keys, each with the list of values that it takes."""
@@ -93,7 +93,7 @@ class SweepConfig(Section):
     retries: Annotated[int, Field(ge=0)] = 3
     """How often a trial whose process or machine was lost is begun again from its last finished round."""
 
-    @field_validator("set", "grid")
+    @field_validator("overrides", "grid")
     @classmethod
     def _own_keys(cls, keys: dict[str, Any]) -> dict[str, Any]:
         for key, instead in {"seed": "seeds", "method": "methods", "out": "--out"}.items():

@@ -6,22 +6,21 @@ from typing import Any
 
 import numpy as np
 
-from distpaml.config import Experiment
+from distpaml.config import ExperimentConfig
 from distpaml.errors import UserError
 from distpaml.records import check_same, read_records
 from distpaml.rounds import Record
-from distpaml.sweep.agenda import Sample
 from distpaml.sweep.journal import Journal
-from distpaml.sweep.plan import Trial, sample_trial
 from distpaml.sweep.schema import SweepConfig
+from distpaml.sweep.trials import Sample, Trial, sample_trial
 
 
-def records_of(folder: Path, name: str, config: Experiment) -> list[Record]:
+def records_of(folder: Path, name: str, config: ExperimentConfig) -> list[Record]:
     """The finished rounds of a run; none if it was not begun, an error if it is another experiment's."""
     path = folder / "trials" / name
     if not (path / "config.yaml").exists() or not (path / "records.jsonl").exists():
         return []
-    check_same(Experiment.from_yaml(path / "config.yaml"), config, path)
+    check_same(ExperimentConfig.from_yaml(path / "config.yaml"), config, path)
     return read_records(path)
 
 
@@ -30,7 +29,7 @@ def is_finished(folder: Path, trial: Trial) -> bool:
     return all(len(records_of(folder, name, config)) > last_round(config) for name, config in trial.runs.items())
 
 
-def last_round(config: Experiment) -> int:
+def last_round(config: ExperimentConfig) -> int:
     return 0 if config.method == "oracle" else config.rounds
 
 
@@ -43,7 +42,7 @@ def samples_of(folder: Path, sweep: SweepConfig, closed: Mapping[str, Any]) -> d
         file = folder / "trials" / f"{name}-seed{sweep.seeds[0]}" / "config.yaml"
         if not file.exists():
             continue
-        tree = Experiment.from_yaml(file).model_dump()
+        tree = ExperimentConfig.from_yaml(file).model_dump()
         values = {key: _at(tree, key) for key in sweep.search.space}
         trial = sample_trial(sweep, number, values)
         runs = [records_of(folder, *run) for run in trial.runs.items()]

@@ -15,15 +15,13 @@ import numpy as np
 from ray import tune
 from ray.exceptions import RayError
 
-from distpaml.config import Experiment
-from distpaml.errors import UserError
-from distpaml.files import BusyError
-from distpaml.play import play
+from distpaml.config import ExperimentConfig
 from distpaml.rounds import Record
-from distpaml.sweep.environment import take_over
-from distpaml.sweep.folder import Folder
+from distpaml.runtime.run_experiment import run_experiment
+from distpaml.sweep.credentials import take_over
 from distpaml.sweep.schema import MEASURES
-from distpaml.sweep.shared import trouble
+from distpaml.sweep.storage import Storage
+from distpaml.sweep.storage_check import trouble
 from distpaml.tracking import Tracker
 
 PATIENCE = 150.0
@@ -33,57 +31,46 @@ PATIENCE = 150.0
 class RunInSweep:
     """One run of a trial, with its trackers."""
 
-    def __init__(self, name: str, config: Experiment, folder: Folder, wandb: str) -> None:
-        self.name, self.config, self.folder, self.wandb = name, config, folder, wandb
+    def __init__(self, name: str, config: ExperimentConfig, storage: Storage, wandb: str) -> None:
+        self.name, self.config, self.storage, self.wandb = name, config, storage, wandb
         self.said = list[str]()
         self.known = 0
         """Rounds that were finished before."""
 
     @property
     def path(self) -> Path:
-        return self.folder.local / "trials" / self.name
+        return self.storage.local / "trials" / self.name
 
     def records(self) -> Generator[Record, None, None]:
         """All rounds, those of before first; each is stored when it comes."""
         stored = f"trials/{self.name}"
-        self.folder.pull(stored)
-        self.folder.pull(f"wandb/{self.name}.json")
+        self.storage.pull(stored)
+        self.storage.pull(f"wandb/{self.name}.json")
         lines = self.path / "records.jsonl"
         self.known = len(lines.read_bytes().splitlines()) if lines.exists() else 0
-        tracked = self.config, self.path, self.folder.local, self.name, self.config.name, self.wandb
+        tracked = self.config, self.path, self.storage.local, self.name, self.config.name, self.wandb
         try:
-            with closing(self._played()) as played, ExitStack() as stack:
+            with closing(run_experiment(self.config, self.path, patience=PATIENCE)) as records, ExitStack() as stack:
                 tracker = None
-                for record in played:
-                    self.folder.push_longer(
+                for record in records:
+                    self.storage.push_longer(
                         f"{stored}/config.yaml", f"{stored}/round-{record.round:02d}", f"{stored}/records.jsonl"
                     )
-                    self.folder.drop(f"{stored}/round-{record.round - 1:02d}/model.safetensors")
+                    self.storage.drop(f"{stored}/round-{record.round - 1:02d}/model.safetensors")
                     if tracker is None:  # not before the run is locked: a lost process may still be at it
                         tracker = stack.enter_context(Tracker(*tracked, self.said.append))
                     tracker.add(record)
-                    self.folder.push(f"wandb/{self.name}.json")
+                    self.storage.push(f"wandb/{self.name}.json")
                     yield record
         finally:
-            self.folder.push(*self._shown())
+            self.storage.push(*self._shown())
 
     def _shown(self) -> list[str]:
         """What the trackers wrote of this run, online and offline."""
-        state = self.folder.local / "wandb" / f"{self.name}.json"
+        state = self.storage.local / "wandb" / f"{self.name}.json"
         own = json.loads(state.read_text())["id"] if state.exists() else "none"
-        runs = (self.folder.local / "wandb").glob(f"*run-*-{own}")
+        runs = (self.storage.local / "wandb").glob(f"*run-*-{own}")
         return [f"tensorboard/{self.name}", f"wandb/{self.name}.json", *(f"wandb/{path.name}" for path in runs)]
-
-    def _played(self) -> Generator[Record, None, None]:
-        begin = time.monotonic()
-        while True:
-            try:
-                yield from play(self.config, self.path)
-                return
-            except BusyError:
-                if time.monotonic() - begin > PATIENCE:
-                    raise
-                time.sleep(1.0)
 
 
 class PamlTrial(tune.Trainable):
@@ -91,20 +78,15 @@ class PamlTrial(tune.Trainable):
 
     def setup(self, config: dict[str, Any]) -> None:
         take_over()
-        folder = Folder(config["folder"], config["id"])
+        storage = Storage(config["storage"], config["id"])
         self.stack = ExitStack()
         self.runs, self.records = list[RunInSweep](), list[Iterator[Record]]()
         self.rounds = 0
-        self.trouble, self.failure = trouble(folder), ""
+        self.trouble = trouble(storage)
         if self.trouble:
             return
-        for name, text in config["runs"].items():
-            try:
-                experiment = Experiment.from_yaml(text)
-            except UserError as error:  # such as a domain of the user's own that this machine does not have
-                self.failure = str(error)
-                return
-            run = RunInSweep(name, experiment, folder, config["wandb"])
+        for name, experiment in config["runs"].items():
+            run = RunInSweep(name, experiment, storage, config["wandb"])
             self.runs.append(run)
             self.records.append(self.stack.enter_context(closing(run.records())))
             self.rounds = 0 if experiment.method == "oracle" else experiment.rounds
@@ -112,8 +94,6 @@ class PamlTrial(tune.Trainable):
     def step(self) -> dict[str, Any]:
         if self.trouble:
             return {"done": True, "refused": self.trouble}
-        if self.failure:
-            return {"done": True, "failed": self.failure}
         begin = time.monotonic()
         try:
             records = [next(run) for run in self.records]

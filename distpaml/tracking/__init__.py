@@ -12,10 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol, Self
 
-from distpaml.config import Experiment
+from distpaml.config import ExperimentConfig
 from distpaml.records import read_arrays, read_records
 from distpaml.rounds import Record
-from distpaml.tracking.picture import Picture
+from distpaml.tracking.latent_plot import LatentPlot
 from distpaml.tracking.shown import Shown
 from distpaml.tracking.tensorboard import TensorBoard
 from distpaml.tracking.weights_and_biases import WeightsAndBiases
@@ -48,7 +48,7 @@ class Tracker:
 
     def __init__(
         self,
-        config: Experiment,
+        config: ExperimentConfig,
         run: Path,
         folder: Path,
         name: str,
@@ -62,7 +62,7 @@ class Tracker:
         self.sinks: list[Sink] = []
 
     def __enter__(self) -> Self:
-        self._picture = Picture()
+        self._latent_plot = LatentPlot()
         with self._guarded(TensorBoard.label):
             self.sinks.append(TensorBoard(self.config, self.folder / "tensorboard" / self.name))
         if self.mode != "off" and not (self.mode == "auto" and os.environ.get("WANDB_MODE") == "disabled"):
@@ -89,8 +89,8 @@ class Tracker:
             return
         self.records.append(record)
         image = None
-        with self._guarded("The picture of the latent space"):
-            image = self._picture.draw(read_arrays(self.run, record.round), len(record.added), record.tasks)
+        with self._guarded("The plot of the latent space"):
+            image = self._latent_plot.draw(read_arrays(self.run, record.round), len(record.added), record.tasks)
         shown = Shown(self.config, tuple(self.records), image)
         for sink in list(self.sinks):
             with self._guarded(sink.label, sink):

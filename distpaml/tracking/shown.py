@@ -1,4 +1,4 @@
-"""A finished round as numbers, a table and a picture."""
+"""A finished round as numbers, a table and a plot."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from distpaml.config import Experiment
+from distpaml.config import ExperimentConfig
 from distpaml.descriptors import get_descriptor
 from distpaml.rounds import Record
 
@@ -15,7 +15,7 @@ from distpaml.rounds import Record
 class Shown:
     """The newest of the finished rounds of an experiment."""
 
-    config: Experiment
+    config: ExperimentConfig
     records: tuple[Record, ...]
     image: np.ndarray | None  # [height, width, 3] of bytes
 

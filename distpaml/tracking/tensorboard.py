@@ -8,7 +8,7 @@ from tensorboardX import summary
 from tensorboardX.event_file_writer import EventsWriter
 from tensorboardX.proto.event_pb2 import Event, SessionLog
 
-from distpaml.config import Experiment
+from distpaml.config import ExperimentConfig
 from distpaml.tracking.shown import Shown
 
 
@@ -20,7 +20,7 @@ class TensorBoard:
 
     label = "TensorBoard"
 
-    def __init__(self, config: Experiment, folder: Path) -> None:
+    def __init__(self, config: ExperimentConfig, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.earlier = list(folder.glob("events.*"))
         self.writer = EventsWriter(str(folder / "events"), f".{uuid4().hex[:8]}")

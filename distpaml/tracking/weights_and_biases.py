@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from distpaml.config import Experiment
-from distpaml.files import write_durably
+from distpaml.config import ExperimentConfig
+from distpaml.durable_io import write_durably
 from distpaml.tracking.network import why_offline
 from distpaml.tracking.shown import Shown
 
@@ -54,7 +54,7 @@ class WeightsAndBiases:
     label = "W&B"
 
     def __init__(
-        self, config: Experiment, folder: Path, name: str, group: str, mode: str, say: Callable[[str], None]
+        self, config: ExperimentConfig, folder: Path, name: str, group: str, mode: str, say: Callable[[str], None]
     ) -> None:
         if not os.environ.get("WANDB_MODE", "unset"):
             del os.environ["WANDB_MODE"]  # W&B refuses it when it is empty

@@ -6,8 +6,12 @@ from distpaml.bench import ask
 
 
 def test_an_ask_is_compared_with_a_fit_afresh(capsys):
-    small = {"model": {"inducing": 20}, "fit": {"evaluations": 5, "warm_evaluations": 3}, "selection": {"set_size": 32}}
-    overrides = ("domain.steps=20", "model.inducing=20", "fit.evaluations=20", "fit.restarts=2")
+    small = {
+        "model": {"inducing": 20},
+        "fit": {"evaluations": 5, "warm_evaluations": 3},
+        "selection": {"pool_size": 32},
+    }
+    overrides = ("domain.trajectory_length=20", "model.inducing=20", "fit.evaluations=20", "fit.restarts=2")
     results = ask.run(Namespace(), tasks=4, overrides=overrides, **small)
     assert [result.name for result in results] == ["ask", "ask-8"]
     for result in results:

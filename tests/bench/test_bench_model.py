@@ -7,7 +7,13 @@ from distpaml.bench import fit, infer, problem
 from distpaml.bench.__main__ import main
 from distpaml.config import load
 
-SMALL = ["domain.steps=30", "model.inducing=30", "fit.evaluations=10", "fit.restarts=1", "evaluation.grid=2"]
+SMALL = [
+    "domain.trajectory_length=30",
+    "model.inducing=30",
+    "fit.evaluations=10",
+    "fit.restarts=1",
+    "evaluation.grid=2",
+]
 
 
 @pytest.fixture(autouse=True)

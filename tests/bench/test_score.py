@@ -5,8 +5,8 @@ import pytest
 
 from distpaml.bench import score
 from distpaml.bench.__main__ import main
-from distpaml.designs import grid
-from distpaml.local import BLOCK
+from distpaml.data.designs import grid
+from distpaml.runtime.local import BLOCK
 
 
 @pytest.mark.slow

@@ -3,7 +3,7 @@ from argparse import Namespace
 import pytest
 from tiny import SIZE
 
-from distpaml.bench import pixels, trial
+from distpaml.bench import images, trial
 from distpaml.config import load
 
 
@@ -19,9 +19,9 @@ def test_a_trial_is_compared_stage_by_stage(capsys):
 
 
 def test_a_trial_with_images_races_the_papers_schedule(capsys, monkeypatch):
-    monkeypatch.setattr(pixels, "TIMED_TASKS", (1, 2))
+    monkeypatch.setattr(images, "TIMED_TASKS", (1, 2))
     size = [*SIZE, "rounds=1", "descriptor.images=12", "descriptor.height=16", "descriptor.width=8"]
-    (result,) = trial.run(Namespace(experiment="pixels", steps=3), size)
+    (result,) = trial.run(Namespace(experiment="images", steps=3), size)
     assert result.name == "trial-fit" and result.ratio == pytest.approx(result.other / result.ours)
     assert "10000 steps a round" in result.against
     out = capsys.readouterr().out

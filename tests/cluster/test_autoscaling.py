@@ -10,8 +10,8 @@ import pytest
 from ray.autoscaler._private.fake_multi_node import node_provider
 from tiny import SIZE, tiny
 
-from distpaml.play import run_here
 from distpaml.records import read_records
+from distpaml.runtime.run_experiment import run_to_end
 
 
 @pytest.mark.slow
@@ -51,6 +51,6 @@ def test_from_no_workers_up_and_down_again(tmp_path):
     ]  # at once, since more trials wait than there is room for
     assert ["cores-spot", "cores-spot"] in told["history"]  # two at most, and the kind that is preferred
     for seed in range(3):
-        alone = run_here(tiny("method=uni", f"seed={seed}"), tmp_path / f"alone{seed}")
+        alone = run_to_end(tiny("method=uni", f"seed={seed}"), tmp_path / f"alone{seed}")
         there = read_records(tmp_path / "sweep" / "trials" / f"cartpole-uni-seed{seed}")
         assert [record.result() for record in there] == [record.result() for record in alone]

@@ -11,7 +11,7 @@ from jsonschema import ValidationError
 from ray.autoscaler._private.util import prepare_config, validate_config
 
 from distpaml.sweep.load import load_sweep
-from distpaml.sweep.plan import grid_trials
+from distpaml.sweep.trials import grid_trials
 
 PROJECT = Path(__file__).parents[2]
 CLUSTER = PROJECT / "cluster"

@@ -14,8 +14,8 @@ from tiny import SIZE, tiny
 sys.path.insert(0, str(Path(__file__).parents[1] / "runtime"))
 from actors import eventually, processes
 
-from distpaml.play import run_here
 from distpaml.records import read_records
+from distpaml.runtime.run_experiment import run_to_end
 
 pytestmark = pytest.mark.slow
 
@@ -80,7 +80,7 @@ def test_a_lost_node_costs_at_most_the_round_of_its_trials(cluster, tmp_path, st
     for seed, name in zip(SEEDS, names, strict=True):
         path = folder / "trials" / name
         assert (path / "records.jsonl").read_text().startswith(before.get(name, ""))  # times and all: not made again
-        alone = run_here(tiny("rounds=3", "method=uni", f"seed={seed}"), tmp_path / "alone" / name)
+        alone = run_to_end(tiny("rounds=3", "method=uni", f"seed={seed}"), tmp_path / "alone" / name)
         assert [record.result() for record in read_records(path)] == [record.result() for record in alone]
 
 

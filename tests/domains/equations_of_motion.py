@@ -118,5 +118,5 @@ def chain_of(domain: Domain, task: np.ndarray) -> Chain:
     if isinstance(domain, CartDoublePole):
         return Chain((0.1, 0.1), (first, second), (0.045, 0.045), (5e-4, 2e-6, 2e-6), driven=0, cart=1.0)
     assert isinstance(domain, Pendubot)
-    driven = 0 if domain.reading == "text" else 1
+    driven = 0 if domain.variant == "paper" else 1
     return Chain((1.0, 1.0), (first, second), (0.05, 0.049), (0.05, 0.05), driven=driven)

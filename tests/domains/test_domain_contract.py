@@ -1,4 +1,4 @@
-"""One suite over all domains and readings, and the checker that users run on their own."""
+"""One suite over all domains and variants, and the checker that users run on their own."""
 
 import subprocess
 import sys
@@ -11,10 +11,10 @@ from toy_domain import FAULTS, Spring
 from distpaml.domains import DOMAINS, Domain, check_domain, control_signal
 from distpaml.errors import UserError
 
-ALL = [cls(reading) for cls in DOMAINS.values() for reading in cls.readings]
+ALL = [cls(variant) for cls in DOMAINS.values() for variant in cls.variants]
 
 
-@pytest.fixture(params=ALL, ids=[f"{domain.name}-{domain.reading}" for domain in ALL])
+@pytest.fixture(params=ALL, ids=[f"{domain.name}-{domain.variant}" for domain in ALL])
 def domain(request) -> Domain:
     return request.param
 
@@ -25,7 +25,9 @@ def batch(domain) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     axes = [np.linspace(low, high, round(36 ** (1 / len(domain.box)))) for low, high in domain.box.values()]
     tasks = np.stack(np.meshgrid(*axes), -1).reshape(-1, len(axes))
     starts = np.stack([domain.start(np.random.default_rng(i)) for i in range(len(tasks))])
-    signal = control_signal(domain.control_limit, domain.alternations, domain.steps, np.random.default_rng(0))
+    signal = control_signal(
+        domain.control_limit, domain.alternations, domain.trajectory_length, np.random.default_rng(0)
+    )
     return tasks, starts, np.repeat(signal[None], len(tasks), axis=0)
 
 
@@ -41,7 +43,7 @@ def test_spec_has_the_papers_numbers(domain):
     assert domain.box == box
     assert len(domain.states) == size
     assert (domain.dt, domain.control_limit, domain.alternations) == (dt, limit, alternations)
-    assert domain.steps == 100
+    assert domain.trajectory_length == 100
 
 
 def test_starts_hang_at_rest_with_small_noise(domain):
@@ -71,7 +73,7 @@ def test_no_seed_diverges_where_speeds_are_highest(domain):
     starts = np.stack([domain.start(np.random.default_rng(i)) for i in range(10)])
     for seed in range(20):
         rng = np.random.default_rng(seed)
-        signal = control_signal(domain.control_limit, domain.alternations, domain.steps, rng)
+        signal = control_signal(domain.control_limit, domain.alternations, domain.trajectory_length, rng)
         domain.simulate(tasks, starts, np.repeat(signal[None], 10, axis=0))
 
 
@@ -95,7 +97,7 @@ def test_arguments_survive_and_results_are_new(domain, batch):
 
 
 def test_unknown_reading_is_refused_by_name():
-    with pytest.raises(UserError, match=r"no reading 'printed'; it knows text, released"):
+    with pytest.raises(UserError, match=r"no variant 'printed'; it knows paper, code"):
         DOMAINS["cartpole"]("printed")
 
 

@@ -10,9 +10,9 @@ from scipy.linalg import eigh
 
 from distpaml.domains import DOMAINS, CartPole, Domain, control_signal
 
-ALL = [(cls, reading) for cls in DOMAINS.values() for reading in cls.readings]
+ALL = [(cls, variant) for cls in DOMAINS.values() for variant in cls.variants]
 each_domain = pytest.mark.parametrize("cls", DOMAINS.values(), ids=DOMAINS)
-each_reading = pytest.mark.parametrize("cls, reading", ALL, ids=[f"{c.name}-{r}" for c, r in ALL])
+each_variant = pytest.mark.parametrize("cls, variant", ALL, ids=[f"{c.name}-{r}" for c, r in ALL])
 
 
 def some_tasks(domain: Domain) -> np.ndarray:
@@ -40,14 +40,14 @@ def undamped(cls: type[Domain], step: float) -> Domain:
 
 def signal(domain: Domain, seed: int = 0) -> np.ndarray:
     rng = np.random.default_rng(seed)
-    return control_signal(domain.control_limit, domain.alternations, domain.steps, rng)[:, 0]
+    return control_signal(domain.control_limit, domain.alternations, domain.trajectory_length, rng)[:, 0]
 
 
-@each_reading
-def test_trajectory_obeys_lagranges_equations(cls, reading):
-    domain = cls(reading)
-    gear = 1.0 if reading == "text" else (2.0 if cls.name == "pendubot" else 10.0)
-    plant_limit = domain.control_limit if reading == "text" else 1.0
+@each_variant
+def test_trajectory_obeys_lagranges_equations(cls, variant):
+    domain = cls(variant)
+    gear = 1.0 if variant == "paper" else (2.0 if cls.name == "pendubot" else 10.0)
+    plant_limit = domain.control_limit if variant == "paper" else 1.0
     controls = signal(domain)[:20]
     for i, task in enumerate(some_tasks(domain)):
         start = domain.start(np.random.default_rng(i))
@@ -56,7 +56,7 @@ def test_trajectory_obeys_lagranges_equations(cls, reading):
         k = domain.substeps
         expected = chain_of(domain, task).runge_kutta(start, np.repeat(force, k), domain.dt / k)[::k]
         on_rail = np.ones(len(states), bool)
-        if reading == "released" and "x" in domain.states:
+        if variant == "code" and "x" in domain.states:
             on_rail = np.maximum.accumulate(np.abs(states[:, 0])) < 1.2
         assert on_rail.sum() >= 5
         np.testing.assert_allclose(states[on_rail], expected[on_rail], rtol=1e-8, atol=1e-8)
@@ -145,10 +145,10 @@ def test_cartpole_period_is_the_two_body_formula():
     assert 2 * (times[1] - times[0]) == pytest.approx(period, rel=1e-6)
 
 
-def test_only_the_released_rail_has_stops():
+def test_only_the_rail_of_the_code_has_stops():
     task, push = np.array([1.0, 1.0]), np.full(60, 25.0)
     reach = {
-        reading: np.abs(simulate_one(CartPole(reading), task, np.array([0, np.pi, 0, 0]), push)[:, 0]).max()
-        for reading in CartPole.readings
+        variant: np.abs(simulate_one(CartPole(variant), task, np.array([0, np.pi, 0, 0]), push)[:, 0]).max()
+        for variant in CartPole.variants
     }
-    assert reach["released"] < 3 < 50 < reach["text"]
+    assert reach["code"] < 3 < 50 < reach["paper"]

@@ -133,8 +133,8 @@ def test_no_tasks_give_no_trajectories():
 
 @pytest.mark.parametrize("cls", DOMAINS.values(), ids=DOMAINS)
 def test_model_to_render_is_the_model_to_step(cls: type[MujocoDomain]):
-    for reading in cls.readings:
-        domain = cls(reading)
+    for variant in cls.variants:
+        domain = cls(variant)
         task = np.full(len(cls.box), 4.5)
         visual, plain = domain.model(task), domain.model(task, visual=False)
         assert visual.ntexdata > 0

@@ -14,7 +14,7 @@ class Spring(Domain):
     box: ClassVar = {"mass": (1.0, 2.0), "stiffness": (0.5, 3.0)}
     states = ("x", "x_dot")
     dt = 0.1
-    steps = 12
+    trajectory_length = 12
     control_limit = 2.0
     alternations = 3
 

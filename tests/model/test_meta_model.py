@@ -155,7 +155,7 @@ def test_data_that_are_not_numbers(cartpole_data, small_config, part):
 @pytest.mark.parametrize("kind", ["collapsed", "svgp"])
 def test_float32_predicts_like_float64(cartpole_data, small_config, kind):
     """Half the digits cost some of the fit, not the predictions."""
-    fit, errors = FitConfig(kind=kind, evaluations=40, steps=200, restarts=1), []
+    fit, errors = FitConfig(kind=kind, evaluations=40, adam_steps=200, restarts=1), []
     for dtype in ("float64", "float32"):
         model = fit_model(cartpole_data, small_config.model_copy(update={"dtype": dtype}), fit, seed=0)
         mean, variance = model.predict(cartpole_data.inputs, model.infer(cartpole_data))

@@ -138,12 +138,12 @@ def test_the_distribution_starts_as_the_prior():
         assert q.divergence().item() == pytest.approx(0.0, abs=1e-12)
 
 
-FIT = {"steps": 150, "batch_tasks": 2, "device": "cpu"}
+FIT = {"adam_steps": 150, "batch_tasks": 2, "device": "cpu"}
 
 
 @pytest.mark.parametrize("kind", ["svgp", "svgp-ngd"])
 def test_a_fit_improves_and_gives_a_model_to_use(cartpole_data, small_config, kind, tmp_path):
-    short = fit_model(cartpole_data, small_config, FitConfig(kind=kind, **FIT | {"steps": 1}), seed=1)
+    short = fit_model(cartpole_data, small_config, FitConfig(kind=kind, **FIT | {"adam_steps": 1}), seed=1)
     model = fit_model(cartpole_data, small_config, FitConfig(kind=kind, **FIT), seed=1)
     assert model.terms["elbo"] > short.terms["elbo"] + 100.0
     parts = {name: model.terms[name] for name in ("data_fit", "kl_inducing", "kl_latent", "decoder")}
@@ -160,14 +160,16 @@ def test_a_fit_improves_and_gives_a_model_to_use(cartpole_data, small_config, ki
 
 @pytest.mark.parametrize("kind", ["svgp", "svgp-ngd"])
 def test_the_same_seed_gives_the_same_fit_and_another_does_not(cartpole_data, small_config, kind):
-    fits = [fit_model(cartpole_data, small_config, FitConfig(kind=kind, **FIT | {"steps": 5}), s) for s in (1, 1, 2)]
+    fits = [
+        fit_model(cartpole_data, small_config, FitConfig(kind=kind, **FIT | {"adam_steps": 5}), s) for s in (1, 1, 2)
+    ]
     assert fits[0].terms == fits[1].terms
     assert torch.equal(fits[0].embeddings.mean, fits[1].embeddings.mean)
     assert not torch.equal(fits[0].embeddings.mean, fits[2].embeddings.mean)
 
 
 def test_a_warm_start_begins_at_the_last_model(cartpole_data, small_config, fitted):
-    model = fit_model(cartpole_data, small_config, FitConfig(kind="svgp", **FIT | {"steps": 1}), 0, last=fitted)
+    model = fit_model(cartpole_data, small_config, FitConfig(kind="svgp", **FIT | {"adam_steps": 1}), 0, last=fitted)
     moved = (model.embeddings.mean - fitted.embeddings.mean).abs()
     assert 0 < moved.max() <= 0.0101, "one step of Adam moves nothing by more than its rate"
 
@@ -187,7 +189,7 @@ def test_the_best_state_is_kept(problem, monkeypatch):
         return Terms(torch.tensor([1.0, 5.0, 3.0, 4.0])[len(seen) - 1], zero, zero)
 
     monkeypatch.setattr(stochastic, "explicit_bound", made_up)
-    fit, q = fit_stochastic(*prepared(data, steps=3))
+    fit, q = fit_stochastic(*prepared(data, adam_steps=3))
     assert fit.values == [1.0, 5.0, 3.0, 4.0]
     assert torch.equal(fit.gp.mean, seen[1][0]) and torch.equal(q.mean, seen[1][1])
     assert not torch.equal(fit.gp.mean, seen[2][0])
@@ -216,7 +218,7 @@ def test_data_that_are_not_numbers(problem, part):
     broken = TrainingSet.make(data.x, data.y, data.counts, data.descriptors, data.base)
     for seed in range(5):  # the broken task is in some batches and not in others
         with pytest.raises(UserError, match=r"not finite.*\.$"):
-            fit_stochastic(*prepared(broken, batch_tasks=1, steps=1)[:-1], seed)
+            fit_stochastic(*prepared(broken, batch_tasks=1, adam_steps=1)[:-1], seed)
 
 
 def test_a_gpu_that_is_not_there(problem, monkeypatch):

@@ -10,7 +10,7 @@ import pytest
 from many import HOSTILE, SMALL
 from tiny import tiny
 
-METHODS = ("paml", "paml-set", "uni", "lhs")
+METHODS = ("paml", "paml-pool", "uni", "lhs")
 SEEDS = (0, 1, 2)
 EVENTS = [
     ("2026-11-16T08:00:00+00:00", "sweep started", None, "Trials begin."),
@@ -43,18 +43,20 @@ def _once(factory, name: str):
 @pytest.fixture(scope="session")
 def sweep_made(tmp_path_factory) -> Path:
     """A grid over methods and seeds, an oracle, and another experiment with a hostile name and few-shot scores."""
-    from distpaml.play import run_here
+    from distpaml.runtime.run_experiment import run_to_end
 
     with _once(tmp_path_factory, "sweep") as (folder, new):
         if new:
             trials = folder / "trials"
             for seed in SEEDS:
                 for method in METHODS:
-                    run_here(tiny(f"method={method}", f"seed={seed}", *SMALL), trials / f"cartpole-{method}-seed{seed}")
-            run_here(tiny("method=oracle", *SMALL), trials / "cartpole-oracle-seed0")
+                    run_to_end(
+                        tiny(f"method={method}", f"seed={seed}", *SMALL), trials / f"cartpole-{method}-seed{seed}"
+                    )
+            run_to_end(tiny("method=oracle", *SMALL), trials / "cartpole-oracle-seed0")
             for method in ("paml", "uni"):
                 overrides = [*SMALL, f"method={method}", "evaluation.shots=[0, 5]", f"name={json.dumps(HOSTILE)}"]
-                run_here(tiny(*overrides, experiment="cartpole_noisy"), trials / f"noisy-{method}-seed0")
+                run_to_end(tiny(*overrides, experiment="cartpole_noisy"), trials / f"noisy-{method}-seed0")
             asked = {"name": "small", "experiments": ["cartpole"], "methods": list(METHODS), "seeds": list(SEEDS)}
             (folder / "sweep.yaml").write_text(json.dumps(asked))
             (folder / "lock").touch()
@@ -73,14 +75,14 @@ def sweep(sweep_made, tmp_path) -> Path:
 @pytest.fixture(scope="session")
 def search_made(tmp_path_factory) -> Path:
     """A search of nine samples with one seed each."""
-    from distpaml.play import run_here
+    from distpaml.runtime.run_experiment import run_to_end
 
     with _once(tmp_path_factory, "search") as (folder, new):
         if new:
             for number in range(9):
                 values = f"model.inducing={15 + 5 * (number % 3)}", f"fit.evaluations={2 ** (1 + number % 4)}"
                 config = tiny(*SMALL, *values, "method=lhs", "rounds=1", "name=search")
-                run_here(config, folder / "trials" / f"sample{number:03d}-seed0")
+                run_to_end(config, folder / "trials" / f"sample{number:03d}-seed0")
             space = {
                 "model.inducing": {"choices": [15, 20, 25]},
                 "fit.evaluations": {"low": 2, "high": 16, "log": True},

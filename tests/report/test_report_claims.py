@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from distpaml.report.claims import JUDGED, claims
+from distpaml.report.claims import TESTED, claims
 from distpaml.report.collect import Collection, Run
 from distpaml.report.groups import experiments
 from distpaml.rounds import Added, Record
@@ -19,7 +19,7 @@ def run(method, seed, errors, kind="full", tasks=None, descriptors=None, **descr
     for number, error in enumerate(errors):
         task = (1.0, 1.0) if tasks is None or not number else tasks[number - 1]
         shown = task if descriptors is None or not number else descriptors[number - 1]
-        measures = {f"{name}{suffix}": error for name in JUDGED for suffix in ("", "_median")}
+        measures = {f"{name}{suffix}": error for name in TESTED for suffix in ("", "_median")}
         added = (Added(descriptor=shown, task=task),) * (3 if number == 0 else 1)
         records.append(
             Record(
@@ -33,7 +33,7 @@ def run(method, seed, errors, kind="full", tasks=None, descriptors=None, **descr
     return Run(Path(f"{method}-{seed}"), config, records)
 
 
-def judged(runs) -> dict:
+def verdicts(runs) -> dict:
     (experiment,) = experiments(Collection(runs=runs))
     return {(verdict.claim, verdict.measure): verdict for verdict in claims(experiment)}
 
@@ -51,25 +51,25 @@ def family(paml, uni, lhs, seeds=4, noise=(0.01, 0.05, 0.05), **more) -> list[Ru
 
 
 def test_claims_on_full_descriptors():
-    better = judged(family([0.3, 0.2, 0.1], [0.8, 0.6, 0.5], [0.7, 0.5, 0.4]))
-    assert len(better) == 3 * len(JUDGED)
+    better = verdicts(family([0.3, 0.2, 0.1], [0.8, 0.6, 0.5], [0.7, 0.5, 0.4]))
+    assert len(better) == 3 * len(TESTED)
     assert {verdict.verdict for verdict in better.values()} == {"supported"}
     below = better["Error below UNI and LHS through the horizon", "nll_paper"]
     assert "lower in 3 of 3 rounds" in below.number and "UNI: -0." in below.number
-    worse = judged(family([0.9, 0.7, 0.6], [0.8, 0.6, 0.5], [0.7, 0.5, 0.4], noise=(0.1, 0.02, 0.02)))
+    worse = verdicts(family([0.9, 0.7, 0.6], [0.8, 0.6, 0.5], [0.7, 0.5, 0.4], noise=(0.1, 0.02, 0.02)))
     assert {verdict.verdict for verdict in worse.values()} == {"not supported"}
-    once = judged(family([0.3, 0.2, 0.9], [0.8, 0.6, 0.5], [0.7, 0.5, 0.4]))
+    once = verdicts(family([0.3, 0.2, 0.9], [0.8, 0.6, 0.5], [0.7, 0.5, 0.4]))
     assert once["Error below UNI and LHS through the horizon", "rmse"].verdict == "not supported"
     assert once["Steep first drop", "rmse"].verdict == "supported"
 
 
 def test_what_these_data_lack_is_said():
-    two = judged(family([0.3], [0.8], [0.7], seeds=2))
+    two = verdicts(family([0.3], [0.8], [0.7], seeds=2))
     assert {verdict.verdict for verdict in two.values()} == {"not testable"}
     assert two["Steep first drop", "rmse"].number == "2 finished seeds; at least 3 are needed."
-    alone = judged([one for one in family([0.3], [0.8], [0.7]) if one.method != "lhs"])
+    alone = verdicts([one for one in family([0.3], [0.8], [0.7]) if one.method != "lhs"])
     assert alone["Steep first drop", "rmse"].number == "there are no runs of lhs to compare with."
-    still = judged(family([], [], []))
+    still = verdicts(family([], [], []))
     assert still["Steep first drop", "rmse"].number == "no task was added."
 
 
@@ -77,15 +77,15 @@ def test_claims_on_partial_descriptors():
     slow = [0.9, 0.8, 0.7, 0.6, 0.29, 0.2]
     short = [(1.0, 0.55), (1.0, 0.51), (1.0, 1.9), (1.0, 0.6), (1.0, 0.6), (1.0, 0.5)]
     about = {"kind": "partial", "hidden": ["pole_mass"], "noise": (0.0, 0.0, 0.0)}
-    found = judged(family([0.3] * 6, slow, slow, tasks=short, **about))
+    found = verdicts(family([0.3] * 6, slow, slow, tasks=short, **about))
     worth = found["One added task is worth about five of the baselines'", "rmse"]
     assert worth.verdict == "supported"
     assert worth.number == "0.3 after one; added tasks to get there: UNI 5, LHS 5."
     lengths = found["Repeated choices of a short pole length", None]
     assert lengths.verdict == "supported" and lengths.number.startswith("83% of 24 choices")
-    quick = judged(family([0.3] * 6, [0.3] * 6, slow, tasks=[(1.0, 1.5)] * 6, **about))
+    quick = verdicts(family([0.3] * 6, [0.3] * 6, slow, tasks=[(1.0, 1.5)] * 6, **about))
     assert {verdict.verdict for verdict in quick.values()} == {"not supported"}
-    never = judged(family([0.1] * 6, slow, slow, tasks=short, **about))
+    never = verdicts(family([0.1] * 6, slow, slow, tasks=short, **about))
     assert "UNI more than 6" in never["One added task is worth about five of the baselines'", "rmse"].number
 
 
@@ -93,17 +93,17 @@ def test_claims_on_noisy_descriptors():
     tasks = [(0.6, 0.5), (4.9, 2.0), (2.0, 1.0)]
     near = [(*task, 0.52) for task in tasks]
     about = {"kind": "noisy", "superfluous": {"epsilon": [0.5, 5.0]}, "tasks": tasks}
-    found = judged(family([0.3] * 3, [0.3] * 3, [0.3] * 3, descriptors=near, **about))
+    found = verdicts(family([0.3] * 3, [0.3] * 3, [0.3] * 3, descriptors=near, **about))
     assert len(found) == 3 and {verdict.verdict for verdict in found.values()} == {"supported"}
     far = [(*task, 3.0) for task in tasks]
-    found = judged(family([0.3] * 3, [0.3] * 3, [0.3] * 3, descriptors=far, **(about | {"tasks": tasks[:1] * 3})))
+    found = verdicts(family([0.3] * 3, [0.3] * 3, [0.3] * 3, descriptors=far, **(about | {"tasks": tasks[:1] * 3})))
     assert {verdict.verdict for verdict in found.values()} == {"not supported"}
 
 
 @pytest.mark.parametrize("paml, verdict", [([0.2, 0.1, 0.1], "supported"), ([0.9, 0.8, 0.7], "not supported")])
-def test_claims_on_pixels(paml, verdict):
-    runs = family(paml, [0.6, 0.4, 0.1], [0.6, 0.4, 0.1], kind="pixels", noise=(0, 0, 0))
-    oracle = [run("oracle", seed, [0.1], kind="pixels") for seed in range(4)]
-    found = judged(runs + oracle)
+def test_claims_on_images(paml, verdict):
+    runs = family(paml, [0.6, 0.4, 0.1], [0.6, 0.4, 0.1], kind="image", noise=(0, 0, 0))
+    oracle = [run("oracle", seed, [0.1], kind="image") for seed in range(4)]
+    found = verdicts(runs + oracle)
     assert {entry.verdict for entry in found.values()} == {verdict}
-    assert {entry.verdict for entry in judged(runs).values()} == {"not testable"}
+    assert {entry.verdict for entry in verdicts(runs).values()} == {"not testable"}

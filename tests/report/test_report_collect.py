@@ -9,11 +9,11 @@ import pytest
 from many import SMALL
 from tiny import SIZE, tiny
 
-from distpaml.play import run_here
 from distpaml.report import write_report
 from distpaml.report.__main__ import main
 from distpaml.report.collect import collect
 from distpaml.report.groups import experiments
+from distpaml.runtime.run_experiment import run_to_end
 
 
 def tree_of(page: Path) -> dict:
@@ -55,7 +55,7 @@ def test_what_is_damaged_is_named_and_the_rest_is_reported(sweep):
     cartpole = next(entry for entry in tree["experiments"] if entry["name"] == "cartpole")
     assert {group["label"]: group["seeds"] for group in cartpole["groups"]} == {
         "paml": [2],
-        "paml-set": [0, 1, 2],
+        "paml-pool": [0, 1, 2],
         "uni": [0, 2],
         "lhs": [2],
         "oracle": [0],
@@ -119,7 +119,7 @@ def test_a_directory_without_runs_has_a_page_too(tmp_path):
 def test_a_report_in_a_run_does_not_disturb_the_run(sweep_made, tmp_path):
     run = shutil.copytree(sweep_made / "trials" / "cartpole-uni-seed0", tmp_path / "run")
     write_report([run], run / "report")
-    records = run_here(tiny("method=uni", "seed=0", *SMALL), run)
+    records = run_to_end(tiny("method=uni", "seed=0", *SMALL), run)
     assert len(records) == 3
 
 

@@ -5,12 +5,12 @@ import pytest
 
 from distpaml.report import figures
 from distpaml.report.collect import collect
-from distpaml.report.contents import contents
+from distpaml.report.payload import payload
 
 
 @pytest.fixture(scope="module")
 def tree(sweep_made):
-    return contents(collect([sweep_made]))
+    return payload(collect([sweep_made]))
 
 
 def test_every_figure_is_written_twice_and_no_name_is_a_path(tree, tmp_path):

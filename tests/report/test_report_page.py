@@ -10,7 +10,7 @@ from tiny import tiny
 
 from distpaml.report import write_report
 
-METHODS = ("paml", "paml-set", "uni", "lhs", "oracle")
+METHODS = ("paml", "paml-pool", "uni", "lhs", "oracle")
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +110,7 @@ def test_differences_on_the_page_are_paired_and_those_of_the_records(visit, page
 
     cells = page.locator("[data-figure=comparison-nll] tbody tr").nth(1).locator(".difference")
     for cell, baseline in zip(cells.all(), ("uni", "lhs"), strict=True):
-        difference = areas("paml-set") - areas(baseline)
+        difference = areas("paml-pool") - areas(baseline)
         assert float(cell.get_attribute("data-mean")) == pytest.approx(difference.mean(), rel=2e-5)
         low, high = (float(cell.get_attribute(f"data-{end}")) for end in ("low", "high"))
         assert difference.min() - 1e-4 <= low < difference.mean() < high <= difference.max() + 1e-4
@@ -184,7 +184,7 @@ def test_hover_and_keys_name_points(visit, page_file):
     assert said.startswith("paml, 1 added: RMSE ") and said.endswith("3 seeds")
     assert page.locator("#tip").is_visible()
     page.keyboard.press("ArrowDown")
-    assert page.locator("#said").inner_text().startswith("paml-set, 1 added")
+    assert page.locator("#said").inner_text().startswith("paml-pool, 1 added")
     page.keyboard.press("Escape")
     assert page.locator("#tip").is_hidden()
     unnamed = page.evaluate(
@@ -223,7 +223,7 @@ def test_what_comes_from_files_is_text(visit, page_file):
 
 
 def test_a_search_shows_its_best_configuration_ready_to_run(visit, page_file, search_made, tmp_path):
-    from distpaml.config import Experiment
+    from distpaml.config import ExperimentConfig
 
     page = visit(page_file.as_uri())
     samples = {}
@@ -237,7 +237,9 @@ def test_a_search_shows_its_best_configuration_ready_to_run(visit, page_file, se
     page.wait_for_function("document.querySelector('.copy').textContent === 'Copied'")
     text = page.locator("[data-figure=best] pre").inner_text()
     assert page.evaluate("navigator.clipboard.readText()") == text
-    assert Experiment.from_yaml(text) == Experiment.from_yaml(search_made / "trials" / f"{best}-seed0" / "config.yaml")
+    assert ExperimentConfig.from_yaml(text) == ExperimentConfig.from_yaml(
+        search_made / "trials" / f"{best}-seed0" / "config.yaml"
+    )
     shares = page.locator("[data-figure=importance] .bar-row b").all_inner_texts()
     assert len(shares) == 2 and sum(map(float, shares)) == pytest.approx(1.0, abs=0.02)
 
@@ -247,9 +249,9 @@ def test_five_hundred_trials(visit, tmp_path):
     """16 rounds each: written in 30 s, under 15 MB, and quick to use."""
     from time import perf_counter
 
-    from distpaml.play import run_here
+    from distpaml.runtime.run_experiment import run_to_end
 
-    run_here(tiny("rounds=15"), tmp_path / "template")
+    run_to_end(tiny("rounds=15"), tmp_path / "template")
     names = {
         f"{name}-{method}-seed{seed}": {"name": name, "method": method, "seed": seed}
         for name in "abcde"

@@ -5,16 +5,16 @@ from pathlib import Path
 
 import pytest
 import ray
-from tiny import played, tiny
+from tiny import rounds_of, tiny
 
 sys.path.insert(0, str(Path(__file__).parent))
 from actors import Killer, eventually, processes
 
+from distpaml.data.tasks import TaskSet
 from distpaml.domains import SimulationError
 from distpaml.loop import active_loop
 from distpaml.runtime.parts import ray_parts
 from distpaml.select.methods import get_method
-from distpaml.world import World
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -28,11 +28,11 @@ def cpus():
 def on_ray(*overrides: str) -> list[dict]:
     config = tiny(*overrides, "runtime.kind=ray")
     with ray_parts(config) as three:
-        return [round.record.result() for round in active_loop(get_method(World(config)), *three)]
+        return [round.record.result() for round in active_loop(get_method(TaskSet(config)), *three)]
 
 
 def in_process(*overrides: str) -> list[dict]:
-    return [round.record.result() for round in played(*overrides)]
+    return [round.record.result() for round in rounds_of(*overrides)]
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def in_process(*overrides: str) -> list[dict]:
     [
         (("method=paml", "selection.per_dimension=70"), ("runtime.workers=3",)),
         (
-            ("method=paml-set", "evaluation.grid=6", "evaluation.shots=[0, 5]", "selection.batch=2"),
+            ("method=paml-pool", "evaluation.grid=6", "evaluation.shots=[0, 5]", "selection.batch=2"),
             ("runtime.workers=2",),
         ),
         (("method=lhs", "fit.shards=2"), ()),
@@ -52,9 +52,9 @@ def test_the_same_records_as_in_one_process(overrides, runtime):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("victim", ["ray::Trainer.fit", "ray::Worker", "ray::ShardHost.forward"])
+@pytest.mark.parametrize("victim", ["ray::Trainer.fit", "ray::Worker", "ray::ShardActor.forward"])
 def test_the_same_records_though_an_actor_is_killed(victim):
-    overrides = ("method=paml-set", "rounds=3", "fit.shards=2", "fit.evaluations=40")
+    overrides = ("method=paml-pool", "rounds=3", "fit.shards=2", "fit.evaluations=40")
     killer = Killer(victim)
     killer.start()
     assert on_ray(*overrides, "runtime.workers=2") == in_process(*overrides)

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 import torch
 from scipy.stats import qmc
-from tiny import played, tiny
+from tiny import rounds_of, tiny
 
 from distpaml import seeds
-from distpaml.local import LocalScorer
+from distpaml.data.tasks import TaskSet
 from distpaml.model.meta_model import MetaModel
-from distpaml.select.candidates import descriptor_set, fine_set, latent_grid
+from distpaml.runtime.local import LocalScorer
+from distpaml.select.candidates import descriptor_pool, fine_pool, latent_grid
 from distpaml.select.methods import get_method
-from distpaml.world import World
 
 MEAN = np.array([[-1.0, 0.0], [1.0, 0.5], [0.0, -1.0]])
 VARIANCE = np.array([[1e-3, 2e-3], [3e-3, 1e-3], [2e-3, 2e-3]])
@@ -23,7 +23,7 @@ LOW, HIGH = np.array([0.5, 0.5]), np.array([5.0, 2.0])
 @pytest.fixture
 def pinned() -> MetaModel:
     """A model whose embeddings and decoder have the values above."""
-    model = deepcopy(played()[0].model)
+    model = deepcopy(rounds_of()[0].model)
     with torch.no_grad():
         model.gp.mean.copy_(torch.as_tensor(MEAN))
         model.gp.log_variance.copy_(torch.as_tensor(VARIANCE).log())
@@ -60,8 +60,8 @@ def test_the_latent_grid_reaches_beyond_the_embeddings_and_keeps_what_decodes_in
 
 def test_literal_paml_picks_what_the_formula_says(pinned):
     config = tiny("method=paml", "selection.per_dimension=40", "selection.slack=10")
-    data = played()[0].data
-    selection = get_method(World(config)).choose(pinned, data, LocalScorer(config).best)
+    data = rounds_of()[0].data
+    selection = get_method(TaskSet(config)).choose(pinned, data, LocalScorer(config).best)
     points = grid_by_hand(10.0, 40)
     decoded = decoded_by_hand(points)
     valid = ((decoded >= LOW) & (decoded <= HIGH)).all(axis=1)
@@ -73,7 +73,7 @@ def test_literal_paml_picks_what_the_formula_says(pinned):
     np.testing.assert_allclose(selection.latents, points[[best]], rtol=1e-12)
     np.testing.assert_allclose(selection.descriptors, decoded[[best]], rtol=1e-8)
     np.testing.assert_allclose(selection.utilities, [float(utility[best])], rtol=1e-10)
-    assert (selection.counted.valid, selection.counted.total) == (valid.sum(), 1600)
+    assert (selection.counts.valid, selection.counts.total) == (valid.sum(), 1600)
 
 
 def test_a_grid_that_is_too_coarse_is_narrowed(pinned):
@@ -99,16 +99,16 @@ def test_a_batch_needs_as_many_candidates(pinned):
 
 
 def test_the_fine_set_covers_the_box_evenly():
-    points = fine_set(LOW, HIGH, 300, seeds.rng(0, "candidates"))
+    points = fine_pool(LOW, HIGH, 300, seeds.rng(0, "candidates"))
     assert points.shape == (300, 2) and ((points >= LOW) & (points <= HIGH)).all()
     unit = (points - LOW) / (HIGH - LOW)
     random = [qmc.discrepancy(np.random.default_rng(i).random((300, 2))) for i in range(5)]
     assert qmc.discrepancy(unit) < 0.1 * min(random)
-    np.testing.assert_array_equal(points, fine_set(LOW, HIGH, 300, seeds.rng(0, "candidates")))
+    np.testing.assert_array_equal(points, fine_pool(LOW, HIGH, 300, seeds.rng(0, "candidates")))
 
 
 def test_a_descriptor_set_puts_known_descriptors_at_their_embeddings(pinned):
-    candidates = descriptor_set(pinned, LOW, HIGH, np.vstack([DESCRIPTORS, HIGH]))
+    candidates = descriptor_pool(pinned, LOW, HIGH, np.vstack([DESCRIPTORS, HIGH]))
     assert np.abs(candidates.mean[:3] - MEAN).max() < 0.3
     assert (candidates.variance[3] > candidates.variance[:3]).all()
     assert (len(candidates), candidates.total) == (4, 4)

@@ -2,14 +2,14 @@ from itertools import accumulate
 
 import numpy as np
 import pytest
-from tiny import parts, play, played, tiny
+from tiny import parts, rounds_of, run_loop, tiny
 
-from distpaml import designs
-from distpaml.data import Dataset
+from distpaml.data import Dataset, designs
+from distpaml.data.tasks import TaskSet
+from distpaml.domains.box import bounds
 from distpaml.errors import UserError
 from distpaml.select.methods import METHODS, get_method
-from distpaml.select.utilities import Knowledge, surprisal
-from distpaml.world import World
+from distpaml.select.utilities import SelectionContext, surprisal
 
 CHOICES = [[m, length] for m in (0.6, 1.5, 3.0, 4.5) for length in (0.6, 1.2, 1.9)]
 
@@ -19,28 +19,28 @@ def test_methods_of_a_seed_share_initial_tasks_controls_and_test_data(experiment
     seen = {}
     for method in METHODS:
         config = tiny(f"method={method}", "seed=5", experiment=experiment)
-        simulator, world = parts(config)[0], World(config)
-        initial, test = simulator.simulate(world.initial()).result(), simulator.simulate(world.test()).result()
+        simulator, task_set = parts(config)[0], TaskSet(config)
+        initial, test = simulator.simulate(task_set.initial()).result(), simulator.simulate(task_set.test()).result()
         seen[method] = [initial.inputs, initial.targets, initial.descriptors, test.inputs, test.targets]
-    assert not set(map(tuple, world.initial().starts)) & set(map(tuple, world.test().starts))
+    assert not set(map(tuple, task_set.initial().starts)) & set(map(tuple, task_set.test().starts))
     for arrays in seen.values():
         for mine, paml in zip(arrays, seen["paml"], strict=True):
             np.testing.assert_array_equal(mine, paml)
     another = tiny("seed=6", experiment=experiment)
-    other = parts(another)[0].simulate(World(another).test()).result()
+    other = parts(another)[0].simulate(TaskSet(another).test()).result()
     assert not np.array_equal(other.inputs, seen["paml"][3])
 
 
 def test_initial_tasks_are_the_first_rows_of_the_design_and_lhs_goes_on_along_it():
     config = tiny("method=lhs")
-    design = designs.design(*designs.bounds(config.domain.box), 5, config.seed)
-    chosen = [added.descriptor for round in played("method=lhs") for added in round.record.added]
+    design = designs.design(*bounds(config.domain.box), 5, config.seed)
+    chosen = [added.descriptor for round in rounds_of("method=lhs") for added in round.record.added]
     np.testing.assert_array_equal(chosen, design)
 
 
 def test_uni_draws_by_the_number_of_the_task():
-    low, high = designs.bounds(tiny().domain.box)
-    for round in played("method=uni")[1:]:
+    low, high = bounds(tiny().domain.box)
+    for round in rounds_of("method=uni")[1:]:
         expected = designs.uniform_choice(low, high, 0, round.record.tasks - 1)
         np.testing.assert_array_equal(round.record.added[0].descriptor, expected)
 
@@ -49,17 +49,17 @@ def test_uni_draws_by_the_number_of_the_task():
     "overrides",
     [
         ("method=paml",),
-        ("method=paml-set",),
+        ("method=paml-pool",),
         ("method=uni",),
         ("method=lhs",),
-        ("method=paml-set", "selection.batch=2", "selection.utility=predictive_variance"),
+        ("method=paml-pool", "selection.batch=2", "selection.utility=predictive_variance"),
     ],
     ids=" ".join,
 )
 def test_choices_can_be_made_again_from_what_a_round_leaves(overrides):
-    rounds = played(*overrides)
+    rounds = rounds_of(*overrides)
     config = tiny(*overrides)
-    method, scorer = get_method(World(config)), parts(config)[2]
+    method, scorer = get_method(TaskSet(config)), parts(config)[2]
     so_far = accumulate((round.data for round in rounds), Dataset.append)
     for before, data, after in zip(rounds, so_far, rounds[1:], strict=False):
         again = method.choose(before.model, data, scorer.best)
@@ -70,43 +70,47 @@ def test_choices_can_be_made_again_from_what_a_round_leaves(overrides):
 
 
 def test_paml_set_takes_the_most_surprising_descriptor():
-    before, after = played("method=paml-set")[:2]
-    method = get_method(World(tiny("method=paml-set")))
+    before, after = rounds_of("method=paml-pool")[:2]
+    method = get_method(TaskSet(tiny("method=paml-pool")))
     candidates = method.candidates(before.model, before.data)
-    scores = surprisal(candidates.mean, candidates.variance, Knowledge.of(before.model, before.data, candidates.mean))
+    scores = surprisal(
+        candidates.mean, candidates.variance, SelectionContext.of(before.model, before.data, candidates.mean)
+    )
     np.testing.assert_array_equal(after.record.added[0].descriptor, candidates.descriptors[scores.argmax()])
     assert after.record.added[0].utility == scores.max()
     assert after.record.candidates.valid == after.record.candidates.total == 64
 
 
 def test_selection_candidates_wins_over_the_method():
-    swapped = get_method(World(tiny("method=paml", "selection.candidates=descriptor-set")))
-    before, after = played("method=paml-set")[:2]
+    swapped = get_method(TaskSet(tiny("method=paml", "selection.candidates=descriptor-pool")))
+    before, after = rounds_of("method=paml-pool")[:2]
     selection = swapped.choose(before.model, before.data, parts(tiny())[2].best)
     np.testing.assert_array_equal(selection.descriptors[0], after.record.added[0].descriptor)
 
 
 def test_the_second_of_a_batch_knows_of_the_first():
-    config = tiny("method=paml-set", "selection.batch=3")
-    first = play(config)[0]
-    method = get_method(World(config))
+    config = tiny("method=paml-pool", "selection.batch=3")
+    first = run_loop(config)[0]
+    method = get_method(TaskSet(config))
     selection = method.choose(first.model, first.data, parts(config)[2].best)
     candidates = method.candidates(first.model, first.data)
-    known = Knowledge.of(first.model, first.data, candidates.mean)
+    context = SelectionContext.of(first.model, first.data, candidates.mean)
     for descriptor, latent, utility in zip(selection.descriptors, selection.latents, selection.utilities, strict=True):
-        scores = surprisal(candidates.mean, candidates.variance, known)
+        scores = surprisal(candidates.mean, candidates.variance, context)
         np.testing.assert_array_equal(candidates.descriptors[scores.argmax()], descriptor)
         assert utility == scores.max()
-        known = known.observing(latent)
-    alone = surprisal(candidates.mean, candidates.variance, Knowledge.of(first.model, first.data, candidates.mean))
+        context = context.observing(latent)
+    alone = surprisal(
+        candidates.mean, candidates.variance, SelectionContext.of(first.model, first.data, candidates.mean)
+    )
     best_alone = candidates.descriptors[np.argsort(-alone)[:3]]
     assert set(map(tuple, best_alone)) != set(map(tuple, selection.descriptors))
 
 
 def test_the_oracle_is_trained_on_the_test_tasks_and_chooses_nothing():
-    (only,) = played("method=oracle")
+    (only,) = rounds_of("method=oracle")
     config = tiny("method=oracle")
-    test = parts(config)[0].simulate(World(config).test()).result()
+    test = parts(config)[0].simulate(TaskSet(config).test()).result()
     np.testing.assert_array_equal(only.data.targets, test.targets)
     assert (only.record.round, only.record.tasks) == (0, 4)
     assert only.record.rmse == pytest.approx(only.record.rmse_paper)
@@ -114,7 +118,7 @@ def test_the_oracle_is_trained_on_the_test_tasks_and_chooses_nothing():
 
 def test_hidden_parameters_are_drawn_anew_and_never_shown():
     for method in ("paml", "uni"):
-        rounds = played(f"method={method}", "rounds=3", experiment="cartpole_partial")
+        rounds = rounds_of(f"method={method}", "rounds=3", experiment="cartpole_partial")
         masses = [added.task[0] for round in rounds for added in round.record.added]
         assert len(set(masses)) == 6 and all(0.4 <= mass <= 3.0 for mass in masses)
         assert all(added.descriptor == added.task[1:] for round in rounds for added in round.record.added)
@@ -123,9 +127,9 @@ def test_hidden_parameters_are_drawn_anew_and_never_shown():
     assert masses == first  # drawn by the number of the task, whatever the method
 
 
-@pytest.mark.parametrize("method", ["paml-set", "uni", "lhs"])
+@pytest.mark.parametrize("method", ["paml-pool", "uni", "lhs"])
 def test_ones_own_choices_are_used_and_none_twice(method):
-    rounds = played(f"method={method}", f"selection.choices={CHOICES}", "selection.batch=4")
+    rounds = rounds_of(f"method={method}", f"selection.choices={CHOICES}", "selection.batch=4")
     taken = [list(added.descriptor) for round in rounds for added in round.record.added]
     assert len(taken) == 11
     assert all(row in CHOICES for row in taken)
@@ -135,7 +139,7 @@ def test_ones_own_choices_are_used_and_none_twice(method):
 @pytest.mark.parametrize(
     "overrides, sentence",
     [
-        ([f"selection.choices={CHOICES}", "method=paml"], "a latent grid makes its own; say method=paml-set"),
+        ([f"selection.choices={CHOICES}", "method=paml"], "a latent grid makes its own; say method=paml-pool"),
         ([f"selection.choices={CHOICES[:4]}", "method=uni"], "has 4 different descriptors, .* need 5"),
         (
             ["selection.choices=[[9, 1]]", "method=uni"],
@@ -146,4 +150,4 @@ def test_ones_own_choices_are_used_and_none_twice(method):
 )
 def test_what_cannot_be_chosen_from_is_a_sentence(overrides, sentence):
     with pytest.raises(UserError, match=sentence):
-        get_method(World(tiny(*overrides)))
+        get_method(TaskSet(tiny(*overrides)))

@@ -7,15 +7,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
-from tiny import played, tiny
+from tiny import rounds_of, tiny
 
 from distpaml.errors import UserError
-from distpaml.local import BLOCK, LocalScorer
+from distpaml.runtime.local import BLOCK, LocalScorer
 from distpaml.select import utilities
 from distpaml.select.candidates import Candidates
 from distpaml.select.utilities import (
     UTILITIES,
-    Knowledge,
+    SelectionContext,
     get_utility,
     integrated_variance,
     predictive_variance,
@@ -26,26 +26,28 @@ seeds = st.integers(0, 2**32 - 1)
 
 
 @pytest.fixture(scope="module")
-def known() -> Knowledge:
+def context() -> SelectionContext:
     """After three tasks, with a domain of twenty latents around them."""
-    first = played()[0]
-    return Knowledge.of(first.model, first.data, np.random.default_rng(1).normal(0, 1.5, (20, 2)))
+    first = rounds_of()[0]
+    return SelectionContext.of(first.model, first.data, np.random.default_rng(1).normal(0, 1.5, (20, 2)))
 
 
-def mixture(tasks: int, latent: int, rng: np.random.Generator) -> Knowledge:
+def mixture(tasks: int, latent: int, rng: np.random.Generator) -> SelectionContext:
     variance = 10.0 ** rng.uniform(-6, 1, (tasks, latent))
     empty = np.zeros((0, latent))
-    return Knowledge(rng.normal(0, 2, (tasks, latent)), variance, empty, empty, None, tasks)
+    return SelectionContext(rng.normal(0, 2, (tasks, latent)), variance, empty, empty, None, tasks)
 
 
 @settings(max_examples=50, deadline=None)
 @given(st.integers(1, 12), st.integers(1, 4), seeds)
 def test_surprisal_is_the_negative_log_of_the_mixture_density(tasks, latent, seed):
     rng = np.random.default_rng(seed)
-    known, h = mixture(tasks, latent, rng), rng.normal(0, 3, (7, latent))
-    components = [multivariate_normal(n, np.diag(t)).logpdf(h) for n, t in zip(known.mean, known.variance, strict=True)]
+    context, h = mixture(tasks, latent, rng), rng.normal(0, 3, (7, latent))
+    components = [
+        multivariate_normal(n, np.diag(t)).logpdf(h) for n, t in zip(context.mean, context.variance, strict=True)
+    ]
     expected = -logsumexp(np.array(components), axis=0, b=1 / tasks)
-    np.testing.assert_allclose(surprisal(h, np.zeros_like(h), known), expected, rtol=1e-10)
+    np.testing.assert_allclose(surprisal(h, np.zeros_like(h), context), expected, rtol=1e-10)
 
 
 @settings(max_examples=30, deadline=None)
@@ -53,16 +55,16 @@ def test_surprisal_is_the_negative_log_of_the_mixture_density(tasks, latent, see
 def test_surprisal_is_the_plain_formula_to_twelve_digits(tasks, latent, seed):
     """Near the tasks, where all terms count, and far from them, where one does; latents known to 1e-3 or not at all."""
     rng = np.random.default_rng(seed)
-    known = mixture(tasks, latent, rng)
-    near = known.mean[rng.integers(tasks, size=40)] + np.sqrt(known.variance.mean(axis=0)) * rng.normal(
+    context = mixture(tasks, latent, rng)
+    near = context.mean[rng.integers(tasks, size=40)] + np.sqrt(context.variance.mean(axis=0)) * rng.normal(
         size=(40, latent)
     )
-    h = np.vstack([near, rng.uniform(-12, 12, (40, latent)), known.mean])
-    exponent = ((h[:, None] - known.mean) ** 2 / (2 * known.variance) + 0.5 * np.log(2 * np.pi * known.variance)).sum(
-        -1
-    )
+    h = np.vstack([near, rng.uniform(-12, 12, (40, latent)), context.mean])
+    exponent = (
+        (h[:, None] - context.mean) ** 2 / (2 * context.variance) + 0.5 * np.log(2 * np.pi * context.variance)
+    ).sum(-1)
     expected = np.log(tasks) - logsumexp(-exponent, axis=1)
-    np.testing.assert_allclose(surprisal(h, h, known), expected, rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(surprisal(h, h, context), expected, rtol=1e-12, atol=1e-13)
 
 
 def test_surprisal_in_high_precision():
@@ -71,10 +73,10 @@ def test_surprisal_in_high_precision():
 
     variance = np.array([[1e-8, 1e-4], [1.0, 1e-8], [1e-3, 1e-3]])
     mean = np.array([[0.0, 0.0], [1.0, -1.0], [0.1, 0.1]])
-    known = Knowledge(mean, variance, mean[:0], mean[:0], None, 3)
+    context = SelectionContext(mean, variance, mean[:0], mean[:0], None, 3)
     h = np.array([[1e-5, 0.0], [0.5, -0.5], [1e4, -1e4], [0.1, 0.1], [0.02, 0.03], [1.0, -1.0 + 1e-5]])
     with mp.workdps(50):
-        for row, score in zip(h, surprisal(h, h, known), strict=True):
+        for row, score in zip(h, surprisal(h, h, context), strict=True):
             density = sum(
                 mp.exp(-sum((mpf(x) - mpf(m)) ** 2 / (2 * mpf(v)) for x, m, v in zip(row, n, t, strict=True)))
                 / mp.sqrt(mp.fprod(2 * mp.pi * mpf(v) for v in t))
@@ -83,13 +85,13 @@ def test_surprisal_in_high_precision():
             assert score == pytest.approx(float(-mp.log(density / 3)), rel=1e-14)
 
 
-def test_the_best_is_the_first_of_equals_in_whatever_block(known):
+def test_the_best_is_the_first_of_equals_in_whatever_block(context):
     h = np.zeros((3 * BLOCK, 2))
     h[[BLOCK - 1, BLOCK, 2 * BLOCK + 5]] = 9.0
     candidates = Candidates(h, h, np.zeros_like(h), len(h))
-    best = LocalScorer(tiny()).best(candidates, known)
-    assert best.row == BLOCK - 1 and best.utility == surprisal(h[[BLOCK]], h[[BLOCK]], known)[0]
-    alone = LocalScorer(tiny()).best(candidates.take(slice(BLOCK, None)), known)
+    best = LocalScorer(tiny()).best(candidates, context)
+    assert best.row == BLOCK - 1 and best.utility == surprisal(h[[BLOCK]], h[[BLOCK]], context)[0]
+    alone = LocalScorer(tiny()).best(candidates.take(slice(BLOCK, None)), context)
     assert (alone.row, alone.utility) == (0, best.utility)
 
 
@@ -97,42 +99,44 @@ def test_the_best_is_the_first_of_equals_in_whatever_block(known):
 @given(st.integers(1, 300), st.integers(1, 40), seeds)
 def test_surprisal_does_not_depend_on_order_or_shards(tasks, candidates, seed):
     rng = np.random.default_rng(seed)
-    known, h = mixture(tasks, 2, rng), rng.normal(0, 3, (candidates, 2))
-    whole = surprisal(h, h, known)
+    context, h = mixture(tasks, 2, rng), rng.normal(0, 3, (candidates, 2))
+    whole = surprisal(h, h, context)
     order, cut = rng.permutation(candidates), rng.integers(candidates + 1)
-    np.testing.assert_array_equal(surprisal(h[order], h[order], known), whole[order])
-    shards = [surprisal(part, part, known) for part in (h[:cut], h[cut:]) if len(part)]
+    np.testing.assert_array_equal(surprisal(h[order], h[order], context), whole[order])
+    shards = [surprisal(part, part, context) for part in (h[:cut], h[cut:]) if len(part)]
     np.testing.assert_array_equal(np.concatenate(shards), whole)
 
 
 def test_surprisal_in_small_tables_is_the_same(monkeypatch):
     rng = np.random.default_rng(0)
-    known, h = mixture(5, 2, rng), rng.normal(size=(33, 2))
-    whole = surprisal(h, h, known)
+    context, h = mixture(5, 2, rng), rng.normal(size=(33, 2))
+    whole = surprisal(h, h, context)
     monkeypatch.setattr(utilities, "TABLE", 10)
-    np.testing.assert_array_equal(surprisal(h, h, known), whole)
+    np.testing.assert_array_equal(surprisal(h, h, context), whole)
 
 
 def test_surprisal_is_finite_where_densities_vanish():
-    known = mixture(3, 2, np.random.default_rng(0))
+    context = mixture(3, 2, np.random.default_rng(0))
     far = np.full((1, 2), 1e6)
-    assert np.isfinite(surprisal(far, far, known)) and surprisal(far, far, known) > 1e9
+    assert np.isfinite(surprisal(far, far, context)) and surprisal(far, far, context) > 1e9
 
 
 @pytest.mark.parametrize("name", ["integrated_variance", "predictive_variance"])
-def test_other_utilities_do_not_depend_on_order_or_shards(known, name):
+def test_other_utilities_do_not_depend_on_order_or_shards(context, name):
     rng = np.random.default_rng(3)
     h, t = rng.normal(size=(23, 2)), rng.uniform(0, 0.1, (23, 2))
-    whole, order = UTILITIES[name](h, t, known), rng.permutation(23)
-    np.testing.assert_allclose(UTILITIES[name](h[order], t[order], known), whole[order], rtol=1e-8)
-    shards = np.concatenate([UTILITIES[name](h[i : i + 5], t[i : i + 5], known) for i in range(0, 23, 5)])
+    whole, order = UTILITIES[name](h, t, context), rng.permutation(23)
+    np.testing.assert_allclose(UTILITIES[name](h[order], t[order], context), whole[order], rtol=1e-8)
+    shards = np.concatenate([UTILITIES[name](h[i : i + 5], t[i : i + 5], context) for i in range(0, 23, 5)])
     np.testing.assert_allclose(shards, whole, rtol=1e-8)
 
 
-def test_integrated_variance_is_the_fall_of_a_gps_variance(known):
+def test_integrated_variance_is_the_fall_of_a_gps_variance(context):
     """Condition a GP on the tasks, then on the candidate too; compare variances at the references."""
-    lengthscale = 1.0 / known.posterior.rate_h.numpy()
-    exact = Knowledge(known.mean, np.zeros_like(known.mean), known.references, known.inputs, known.posterior, 3)
+    lengthscale = 1.0 / context.posterior.rate_h.numpy()
+    exact = SelectionContext(
+        context.mean, np.zeros_like(context.mean), context.references, context.inputs, context.posterior, 3
+    )
     h = np.array([[0.3, -1.0], [2.0, 2.0]])
 
     def kernel(a, b):
@@ -140,23 +144,23 @@ def test_integrated_variance_is_the_fall_of_a_gps_variance(known):
 
     def total(points):
         inverse = np.linalg.inv(kernel(points, points) + 1e-6 * np.eye(len(points)))
-        cross = kernel(known.references, points)
+        cross = kernel(context.references, points)
         return np.mean(1 - ((cross @ inverse) * cross).sum(1))
 
-    expected = [total(known.mean) - total(np.vstack([known.mean, c])) for c in h]
+    expected = [total(context.mean) - total(np.vstack([context.mean, c])) for c in h]
     np.testing.assert_allclose(integrated_variance(h, np.zeros_like(h), exact), expected, rtol=1e-5)
 
 
-def test_integrated_variance_gains_less_from_candidates_whose_latent_is_uncertain(known):
+def test_integrated_variance_gains_less_from_candidates_whose_latent_is_uncertain(context):
     h = np.random.default_rng(0).normal(size=(9, 2))
-    lengthscale = 1.0 / known.posterior.rate_h.numpy()
-    sure, vague = (integrated_variance(h, np.tile(t * lengthscale**2, (9, 1)), known) for t in (0.0, 5.0))
+    lengthscale = 1.0 / context.posterior.rate_h.numpy()
+    sure, vague = (integrated_variance(h, np.tile(t * lengthscale**2, (9, 1)), context) for t in (0.0, 5.0))
     assert (vague < sure).all()
 
 
-def dense_covariance(known: Knowledge, output: int, points: np.ndarray) -> np.ndarray:
+def dense_covariance(context: SelectionContext, output: int, points: np.ndarray) -> np.ndarray:
     """a k(p, p') − k_pZ Q k_Zp' of points (x, h) in units of the length-scales, straight from the formula."""
-    posterior = known.posterior
+    posterior = context.posterior
     z = torch.cat([posterior.zx, posterior.zh], -1).numpy()
 
     def k(a, b):
@@ -167,68 +171,68 @@ def dense_covariance(known: Knowledge, output: int, points: np.ndarray) -> np.nd
 
 
 @pytest.mark.parametrize("pending", [[], [[0.5, 0.5]]])
-def test_predictive_variance_is_the_fall_of_the_models_variance(known, pending):
+def test_predictive_variance_is_the_fall_of_the_models_variance(context, pending):
     """Condition the dense posterior of every output on an imagined trajectory; compare variances at the references."""
     for latent in pending:
-        known = known.observing(np.array(latent))
-    posterior, inputs = known.posterior, len(known.inputs)
+        context = context.observing(np.array(latent))
+    posterior, inputs = context.posterior, len(context.inputs)
 
     def points(latents):
-        x = np.tile(known.inputs * posterior.rate_x.numpy(), (len(latents), 1))
+        x = np.tile(context.inputs * posterior.rate_x.numpy(), (len(latents), 1))
         return np.hstack([x, np.repeat(np.atleast_2d(latents) * posterior.rate_h.numpy(), inputs, axis=0)])
 
     def total(output, observed):
-        everything = np.vstack([points(known.references), points(observed)]) if len(observed) else None
-        everything = points(known.references) if everything is None else everything
-        covariance, split = dense_covariance(known, output, everything), len(known.references) * inputs
+        everything = np.vstack([points(context.references), points(observed)]) if len(observed) else None
+        everything = points(context.references) if everything is None else everything
+        covariance, split = dense_covariance(context, output, everything), len(context.references) * inputs
         noisy = covariance[split:, split:] + posterior.noise[output].item() * np.eye(len(covariance) - split)
         gain = covariance[:split, split:] @ np.linalg.solve(noisy, covariance[split:, :split])
         return np.mean(np.diag(covariance)[:split] - np.diag(gain))
 
-    h = np.array([[0.3, -1.0], [2.0, 2.0], known.mean[0]])
+    h = np.array([[0.3, -1.0], [2.0, 2.0], context.mean[0]])
     expected = [
         np.mean([total(d, [*pending]) - total(d, [*pending, c]) for d in range(len(posterior.noise))]) for c in h
     ]
-    np.testing.assert_allclose(predictive_variance(h, np.zeros_like(h), known), expected, rtol=1e-4, atol=1e-9)
+    np.testing.assert_allclose(predictive_variance(h, np.zeros_like(h), context), expected, rtol=1e-4, atol=1e-9)
 
 
-def test_the_covariances_are_those_of_the_models_predictions(known):
+def test_the_covariances_are_those_of_the_models_predictions(context):
     from distpaml.model.posterior import Latents
 
     h = torch.tensor([[0.3, -1.0]], dtype=torch.float64)
-    x = torch.as_tensor(known.inputs)
-    _, variance = known.posterior.predict(x[None], Latents(h, torch.zeros_like(h)))
-    points = torch.cat([x * known.posterior.rate_x, (h * known.posterior.rate_h).expand(len(x), -1)], -1).numpy()
-    for d, noise in enumerate(known.posterior.noise):
-        own = np.diag(dense_covariance(known, d, points)) + noise.item()
+    x = torch.as_tensor(context.inputs)
+    _, variance = context.posterior.predict(x[None], Latents(h, torch.zeros_like(h)))
+    points = torch.cat([x * context.posterior.rate_x, (h * context.posterior.rate_h).expand(len(x), -1)], -1).numpy()
+    for d, noise in enumerate(context.posterior.noise):
+        own = np.diag(dense_covariance(context, d, points)) + noise.item()
         np.testing.assert_allclose(variance[0, :, d].numpy(), own, rtol=1e-5)
 
 
 @pytest.mark.parametrize("name", UTILITIES)
-def test_a_chosen_task_counts_as_observed(known, name):
+def test_a_chosen_task_counts_as_observed(context, name):
     h = np.array([[1.0, 1.5], [-2.0, 0.5]])
-    before = UTILITIES[name](h, np.zeros_like(h), known)
-    after = UTILITIES[name](h, np.zeros_like(h), known.observing(h[0]))
+    before = UTILITIES[name](h, np.zeros_like(h), context)
+    after = UTILITIES[name](h, np.zeros_like(h), context.observing(h[0]))
     assert after[0] < 0.5 * before[0]
 
 
-def test_a_utility_of_ones_own(tmp_path, monkeypatch, known):
+def test_a_utility_of_ones_own(tmp_path, monkeypatch, context):
     (tmp_path / "my_utility.py").write_text(
         "import numpy as np\n"
-        "def first(mean, variance, known):\n    return -np.abs(mean - known.mean[0]).sum(axis=1)\n"
-        "def wrong(mean, variance, known):\n    return 1.0\n"
-        "def infinite(mean, variance, known):\n    return mean[:, 0] / 0.0\n"
+        "def first(mean, variance, context):\n    return -np.abs(mean - context.mean[0]).sum(axis=1)\n"
+        "def wrong(mean, variance, context):\n    return 1.0\n"
+        "def infinite(mean, variance, context):\n    return mean[:, 0] / 0.0\n"
     )
     monkeypatch.chdir(tmp_path)
     monkeypatch.delitem(sys.modules, "my_utility", raising=False)
-    h = np.vstack([known.mean[::-1], [[5.0, 5.0]]])
+    h = np.vstack([context.mean[::-1], [[5.0, 5.0]]])
     candidates = Candidates(h, h, np.zeros_like(h), 4)
-    best = LocalScorer(tiny("selection.utility=my_utility:first")).best(candidates, known)
+    best = LocalScorer(tiny("selection.utility=my_utility:first")).best(candidates, context)
     assert (best.row, best.utility) == (2, 0.0)
     with pytest.raises(UserError, match=r"'my_utility:wrong' should give 4 finite numbers .* shape \[\]"):
-        LocalScorer(tiny("selection.utility=my_utility:wrong")).best(candidates, known)
+        LocalScorer(tiny("selection.utility=my_utility:wrong")).best(candidates, context)
     with pytest.raises(UserError, match="not finite"), np.errstate(divide="ignore"):
-        LocalScorer(tiny("selection.utility=my_utility:infinite")).best(candidates, known)
+        LocalScorer(tiny("selection.utility=my_utility:infinite")).best(candidates, context)
 
 
 def test_an_unknown_utility_is_a_sentence():

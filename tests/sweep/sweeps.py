@@ -9,8 +9,8 @@ from pathlib import Path
 import psutil
 from tiny import SIZE, tiny
 
-from distpaml.play import run_here
 from distpaml.records import read_records
+from distpaml.runtime.run_experiment import run_to_end
 
 MARK = "DISTPAML_TEST_MARK"
 TESTS = str(Path(__file__).parent.parent)
@@ -64,6 +64,6 @@ def results(folder: Path) -> dict[str, list[dict]]:
 def in_process(folder: Path, runs: dict[str, tuple[str, ...]]) -> dict[str, list[dict]]:
     """The same experiments in this process, by name."""
     return {
-        name: [record.result() for record in run_here(tiny(*overrides), folder / name)]
+        name: [record.result() for record in run_to_end(tiny(*overrides), folder / name)]
         for name, overrides in runs.items()
     }

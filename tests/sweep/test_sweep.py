@@ -10,17 +10,17 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 from sweeps import SweepProcess, in_process, results, small
 
-from distpaml.config import Experiment
+from distpaml.config import ExperimentConfig
 from distpaml.sweep.__main__ import main
 
 KEY = "0123456789abcdef0123456789abcdef01234567"
-METHODS = ("uni", "paml-set")
+METHODS = ("uni", "paml-pool")
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sweep")
-    words = small("methods=[uni, paml-set]", "seeds=2", "wandb=auto", "--out", str(folder / "out"))
+    words = small("methods=[uni, paml-pool]", "seeds=2", "wandb=auto", "--out", str(folder / "out"))
     sweep = SweepProcess(*words, cwd=folder, WANDB_API_KEY=KEY, WANDB_BASE_URL="http://127.0.0.1:9").wait()
     assert sweep.code == 0, sweep.err
     assert not sweep.alive()
@@ -47,9 +47,9 @@ def test_a_line_per_round_and_a_table_with_both_measures(finished):
     rounds = [line for line in lines if "/2 " in line]
     assert len(rounds) == 4 * 3 and all(len(line.split()) == 8 for line in rounds)
     assert not finished.err
-    table = next(line for line in lines if "cartpole-paml-set " in line and "±" in line)
+    table = next(line for line in lines if "cartpole-paml-pool " in line and "±" in line)
     values = [
-        [run[-1][measure] for name, run in results(finished.folder).items() if "paml-set" in name]
+        [run[-1][measure] for name, run in results(finished.folder).items() if "paml-pool" in name]
         for measure in ("rmse", "nll", "rmse_paper", "nll_paper")
     ]
     for a, b in values:
@@ -139,8 +139,10 @@ def test_a_trial_that_fails_for_its_own_reason_does_not_stop_the_others(tmp_path
 
 
 def test_trials_may_have_actors_of_their_own(tmp_path):
-    words = small("methods=[paml-set]", "seeds=1", "runtime.kind=ray", "--out", "out")
+    words = small("methods=[paml-pool]", "seeds=1", "runtime.kind=ray", "--out", "out")
     sweep = SweepProcess(*words, cwd=tmp_path).wait()
     assert sweep.code == 0, sweep.err
-    assert results(tmp_path / "out") == in_process(tmp_path, {"cartpole-paml-set-seed0": ("method=paml-set",)})
-    assert Experiment.from_yaml(tmp_path / "out/trials/cartpole-paml-set-seed0/config.yaml").runtime.kind == "ray"
+    assert results(tmp_path / "out") == in_process(tmp_path, {"cartpole-paml-pool-seed0": ("method=paml-pool",)})
+    assert (
+        ExperimentConfig.from_yaml(tmp_path / "out/trials/cartpole-paml-pool-seed0/config.yaml").runtime.kind == "ray"
+    )

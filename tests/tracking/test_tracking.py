@@ -13,15 +13,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tensorboardX.proto.event_pb2 import Event
-from tiny import played, tiny
+from tiny import rounds_of, tiny
 
 from distpaml.records import RunDirectory, read_records
 from distpaml.tracking import Tracker, network
 
-OVERRIDES = "method=paml-set", "evaluation.shots=[3]"
+OVERRIDES = "method=paml-pool", "evaluation.shots=[3]"
 CONFIG = tiny(*OVERRIDES)
 KEY = "0123456789abcdef" * 2 + "deadbeef"
-NAME, GROUP = "cartpole-paml-set-0", "cartpole"
+NAME, GROUP = "cartpole-paml-pool-0", "cartpole"
 
 
 @pytest.fixture(autouse=True)
@@ -102,13 +102,13 @@ def same_curves(folder: Path, records) -> None:
 
 
 def test_a_trial_is_a_run_whose_rows_are_its_records(tmp_path):
-    records = read_records(track(tmp_path, played(*OVERRIDES)))
+    records = read_records(track(tmp_path, rounds_of(*OVERRIDES)))
     (file,) = wandb_files(tmp_path)
     lines = inspect(file)
     same_rows([line["history"]["item"] for line in lines if line["type"] == "history"], records)
     (run,) = [line["run"] for line in lines if line["type"] == "run"]
-    assert (run["display_name"], run["run_group"], run["job_type"]) == (NAME, GROUP, "paml-set")
-    assert set(run["tags"]) == {"cartpole", "paml-set", "seed-0"} and run["project"] == "distpaml"
+    assert (run["display_name"], run["run_group"], run["job_type"]) == (NAME, GROUP, "paml-pool")
+    assert set(run["tags"]) == {"cartpole", "paml-pool", "seed-0"} and run["project"] == "distpaml"
     config = run["config"]["update"]
     assert config["model"]["inducing"] == 40 and config["domain"]["box"]["pole_mass"] == [0.5, 5.0]
     metrics = [line["metric"] for line in lines if line["type"] == "metric"]
@@ -117,7 +117,7 @@ def test_a_trial_is_a_run_whose_rows_are_its_records(tmp_path):
 
 
 def test_choices_are_a_table_and_latent_space_is_a_picture(tmp_path):
-    rounds = played(*OVERRIDES)
+    rounds = rounds_of(*OVERRIDES)
     track(tmp_path, rounds)
     tables = sorted((tmp_path / "wandb").glob("offline-run-*/files/media/table/*.json"))
     table = json.loads(tables[-1].read_text())
@@ -134,7 +134,7 @@ def test_choices_are_a_table_and_latent_space_is_a_picture(tmp_path):
 
 @pytest.mark.parametrize("experiment, extra", [("cartpole_partial", []), ("cartpole_noisy", ["epsilon"])])
 def test_a_table_has_what_was_shown_beside_what_is_true(tmp_path, experiment, extra):
-    rounds, config = played(experiment=experiment), tiny(experiment=experiment)
+    rounds, config = rounds_of(experiment=experiment), tiny(experiment=experiment)
     track(tmp_path, rounds[:1], config=config)
     (table,) = (tmp_path / "wandb").glob("offline-run-*/files/media/table/*.json")
     assert json.loads(table.read_text())["columns"][2:-3] == [
@@ -148,7 +148,7 @@ def test_a_table_has_what_was_shown_beside_what_is_true(tmp_path, experiment, ex
 def test_trials_of_one_process_are_runs_of_their_own(tmp_path):
     before = dict(os.environ)
     for name in ("one", "two", "three"):
-        track(tmp_path, played(*OVERRIDES), name=name)
+        track(tmp_path, rounds_of(*OVERRIDES), name=name)
     files = wandb_files(tmp_path)
     assert len(files) == 3
     assert [len(history(file)) for file in files] == [3, 3, 3]
@@ -161,7 +161,7 @@ def test_trials_of_one_process_are_runs_of_their_own(tmp_path):
 
 @pytest.mark.parametrize("split", [[1, 3], [2, 3], [1, 2, 3], [0, 3], [3, 3]])
 def test_a_resumed_trial_has_every_round_once(tmp_path, split):
-    rounds, done = played(*OVERRIDES), 0
+    rounds, done = rounds_of(*OVERRIDES), 0
     for until in split:
         run = track(tmp_path, rounds[done:until])
         done = until
@@ -174,14 +174,14 @@ def test_rounds_that_were_never_shown_are_shown_later(tmp_path):
     """The process died after a round was recorded and before it was logged."""
     run = tmp_path / "runs" / NAME
     with RunDirectory(run, CONFIG) as kept:
-        kept.add(played(*OVERRIDES)[0])
-    track(tmp_path, played(*OVERRIDES)[1:])
+        kept.add(rounds_of(*OVERRIDES)[0])
+    track(tmp_path, rounds_of(*OVERRIDES)[1:])
     same_rows(history(wandb_files(tmp_path)[0]), read_records(run))
     same_curves(tmp_path / "tensorboard" / NAME, read_records(run))
 
 
 def test_what_was_synced_is_not_written_again(tmp_path):
-    rounds = played(*OVERRIDES)
+    rounds = rounds_of(*OVERRIDES)
     track(tmp_path, rounds[:2])
     (first,) = wandb_files(tmp_path)
     first.with_suffix(".wandb.synced").touch()  # the mark that `wandb sync` leaves
@@ -200,7 +200,7 @@ from pathlib import Path
 from test_tracking import *
 where = Path(sys.argv[1])
 run = where / "runs" / NAME
-rounds = played(*OVERRIDES)
+rounds = rounds_of(*OVERRIDES)
 with RunDirectory(run, CONFIG) as kept, Tracker(CONFIG, run, where, NAME, GROUP, "offline") as tracker:
     for round in rounds[:2]:
         kept.add(round)
@@ -223,7 +223,7 @@ def test_killed_in_the_middle_it_stays_readable_and_goes_on(tmp_path):
     process.wait()
     same_rows(history(file), read_records(tmp_path / "runs" / NAME))
     same_curves(tmp_path / "tensorboard" / NAME, read_records(tmp_path / "runs" / NAME))
-    run = track(tmp_path, played(*OVERRIDES)[2:])
+    run = track(tmp_path, rounds_of(*OVERRIDES)[2:])
     (file,) = wandb_files(tmp_path)
     same_rows(history(file), read_records(run))
     same_curves(tmp_path / "tensorboard" / NAME, read_records(run))
@@ -237,7 +237,7 @@ def test_no_key_is_written_or_said(tmp_path, monkeypatch, capfd):
     monkeypatch.setenv("WANDB_API_KEY", KEY)
     monkeypatch.setenv("WANDB_BASE_URL", "http://127.0.0.1:9")
     said = []
-    track(tmp_path, played(*OVERRIDES), "auto", said.append)
+    track(tmp_path, rounds_of(*OVERRIDES), "auto", said.append)
     track(tmp_path, [], "online", said.append)
     assert leaks(tmp_path) == []
     assert len(wandb_files(tmp_path)) == 1
@@ -249,7 +249,7 @@ def test_no_key_is_written_or_said(tmp_path, monkeypatch, capfd):
 
 def test_nothing_of_the_machine_is_in_a_run(tmp_path):
     config = tiny(*OVERRIDES, "out=/secret/place")
-    track(tmp_path, played(*OVERRIDES)[:1], config=config)
+    track(tmp_path, rounds_of(*OVERRIDES)[:1], config=config)
     text = json.dumps(inspect(wandb_files(tmp_path)[0]))
     assert "/secret/place" not in text
     name = rf"\b{re.escape(os.uname().nodename)}\b"  # as a word: random tokens may have short names in them
@@ -262,7 +262,7 @@ def test_a_closed_port_means_offline_within_seconds(tmp_path, monkeypatch):
     monkeypatch.setenv("WANDB_API_KEY", KEY)
     monkeypatch.setenv("WANDB_BASE_URL", "http://127.0.0.1:9")
     said, begin = [], time.monotonic()
-    run = track(tmp_path, played(*OVERRIDES), "online", said.append)
+    run = track(tmp_path, rounds_of(*OVERRIDES), "online", said.append)
     assert time.monotonic() - begin < 15
     assert said == [
         "W&B is written offline: http://127.0.0.1:9 cannot be reached; the records of the run are complete."
@@ -295,10 +295,10 @@ def test_a_server_that_refuses_means_offline_within_seconds(tmp_path, monkeypatc
     monkeypatch.setenv("WANDB_API_KEY", KEY)
     monkeypatch.setenv("WANDB_BASE_URL", refusing)
     said, begin = [], time.monotonic()
-    run = track(tmp_path, played(*OVERRIDES)[:2], "auto", said.append)
+    run = track(tmp_path, rounds_of(*OVERRIDES)[:2], "auto", said.append)
     assert time.monotonic() - begin < 15
     assert len(said) == 1 and said[0].startswith("W&B is written offline: ") and "\n" not in said[0]
-    run = track(tmp_path, played(*OVERRIDES)[2:], "auto", said.append)
+    run = track(tmp_path, rounds_of(*OVERRIDES)[2:], "auto", said.append)
     (file,) = wandb_files(tmp_path)
     assert file.parent.name.startswith("offline-run-")
     same_rows(history(file), read_records(run))
@@ -306,10 +306,10 @@ def test_a_server_that_refuses_means_offline_within_seconds(tmp_path, monkeypatc
 
 
 def test_without_a_key_auto_is_offline_and_says_nothing(tmp_path):
-    track(tmp_path, played(*OVERRIDES)[:1], "auto")
+    track(tmp_path, rounds_of(*OVERRIDES)[:1], "auto")
     assert len(wandb_files(tmp_path)) == 1
     said = []
-    track(tmp_path, played(*OVERRIDES)[:1], "online", said.append, name="other")
+    track(tmp_path, rounds_of(*OVERRIDES)[:1], "online", said.append, name="other")
     assert len(said) == 1 and "there is no key (WANDB_API_KEY or an entry in ~/.netrc)" in said[0]
 
 
@@ -326,19 +326,19 @@ def test_a_key_in_netrc_counts(tmp_path, monkeypatch, refusing):
 def test_off_writes_no_run(tmp_path, monkeypatch, mode, variable):
     if variable:
         monkeypatch.setenv("WANDB_MODE", variable)
-    run = track(tmp_path, played(*OVERRIDES), mode)
+    run = track(tmp_path, rounds_of(*OVERRIDES), mode)
     assert not (tmp_path / "wandb").exists()
     same_curves(tmp_path / "tensorboard" / NAME, read_records(run))
 
 
 def test_an_empty_wandb_mode_is_none(tmp_path, monkeypatch):
     monkeypatch.setenv("WANDB_MODE", "")
-    track(tmp_path, played(*OVERRIDES)[:1], "auto")
+    track(tmp_path, rounds_of(*OVERRIDES)[:1], "auto")
     assert len(wandb_files(tmp_path)) == 1
 
 
 def test_a_folder_that_cannot_be_written_does_not_stop_the_trial(tmp_path):
-    said, run, rounds = [], tmp_path / "run", played(*OVERRIDES)
+    said, run, rounds = [], tmp_path / "run", rounds_of(*OVERRIDES)
     (tmp_path / "file").touch()
     arguments = CONFIG, run, tmp_path / "file", NAME, GROUP, "offline", said.append
     with RunDirectory(run, CONFIG) as kept, Tracker(*arguments) as tracker:
@@ -351,7 +351,7 @@ def test_a_folder_that_cannot_be_written_does_not_stop_the_trial(tmp_path):
 
 
 def test_what_breaks_in_the_middle_is_said_once(tmp_path):
-    said, run, rounds = [], tmp_path / "run", played(*OVERRIDES)
+    said, run, rounds = [], tmp_path / "run", rounds_of(*OVERRIDES)
     arguments = CONFIG, run, tmp_path, NAME, GROUP, "offline", said.append
     with RunDirectory(run, CONFIG) as kept, Tracker(*arguments) as tracker:
         for number, round in enumerate(rounds):
@@ -359,7 +359,7 @@ def test_what_breaks_in_the_middle_is_said_once(tmp_path):
             tracker.add(round.record)
             if number == 0:
                 tracker.sinks[0].writer.close()  # writing to a closed file fails
-    assert len(said) == 1 and said[0].startswith("TensorBoard shows no more of cartpole-paml-set-0: ")
+    assert len(said) == 1 and said[0].startswith("TensorBoard shows no more of cartpole-paml-pool-0: ")
     same_rows(history(wandb_files(tmp_path)[0]), read_records(run))
 
 
@@ -373,7 +373,7 @@ def test_a_failed_trial_is_marked(tmp_path):
 
 @pytest.mark.parametrize("latents", [1, 2, 3])
 def test_a_picture_of_any_latent_space(latents):
-    from distpaml.tracking.picture import Picture
+    from distpaml.tracking.latent_plot import LatentPlot
 
     rng = np.random.default_rng(0)
     arrays = {
@@ -382,8 +382,8 @@ def test_a_picture_of_any_latent_space(latents):
         "embedding_mean": rng.normal(size=(4, latents)),
         "embedding_variance": rng.random((4, latents)),
     }
-    picture = Picture()
-    first, again = picture.draw(arrays, 1, 4), picture.draw(arrays, 1, 4)
+    plot = LatentPlot()
+    first, again = plot.draw(arrays, 1, 4), plot.draw(arrays, 1, 4)
     assert first.shape == (320, 384, 3) and first.dtype == np.uint8 and len(np.unique(first)) > 10
     np.testing.assert_array_equal(first, again)
     fewer = {
@@ -391,4 +391,4 @@ def test_a_picture_of_any_latent_space(latents):
         "embedding_mean": arrays["embedding_mean"][:2],
         "embedding_variance": arrays["embedding_variance"][:2],
     }
-    assert not np.array_equal(picture.draw(fewer, 1, 2), first)
+    assert not np.array_equal(plot.draw(fewer, 1, 2), first)

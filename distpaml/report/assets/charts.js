@@ -1,4 +1,4 @@
-// Small SVG charts: linear, log and signed-log axes; lines, bands, points, ellipses, pictures; hover and keyboard.
+// Small SVG charts: linear, log and signed-log axes; lines, bands, points, ellipses, images; hover and keyboard.
 const scales = {
   linear: { to: (v) => v, ticks: linearTicks },
   log: { to: (v) => Math.log10(Math.max(v, 1e-300)), ticks: logTicks },
@@ -37,7 +37,7 @@ const MARKS = {
   diamond: (r) => `M0,${-1.25 * r}L${1.25 * r},0L0,${1.25 * r}L${-1.25 * r},0z`,
   cross: (r) => `M${-r},${-r}L${r},${r}M${-r},${r}L${r},${-r}`,
 };
-const STYLES = { paml: [0, "", "circle"], "paml-set": [1, "9 3", "square"], uni: [2, "2 3", "triangle"], lhs: [3, "9 3 2 3", "diamond"], oracle: [4, "1 4", "cross"] };
+const STYLES = { paml: [0, "", "circle"], "paml-pool": [1, "9 3", "square"], uni: [2, "2 3", "triangle"], lhs: [3, "9 3 2 3", "diamond"], oracle: [4, "1 4", "cross"] };
 const DASHES = ["", "9 3", "2 3", "9 3 2 3", "14 4"], SHAPES = ["circle", "square", "triangle", "diamond"];
 
 // Colour, dashes and marker of a group: its method's if it is the method's only one, else the next ones in turn.
@@ -146,7 +146,7 @@ function drawMark(m, px, py) {
     fill: m.hollow ? "var(--surface)" : p[2] || m.color, stroke: m.stroke || p[2] || m.color, "stroke-width": m.line || 1.4 }));
   if (m.kind === "ellipse") return [s("ellipse", { ...common, cx: px(m.x), cy: py(m.y), rx: Math.abs(px(m.x + m.rx) - px(m.x)), ry: Math.abs(py(m.y + m.ry) - py(m.y)), fill: m.color, "fill-opacity": 0.22, stroke: m.color, "stroke-width": 1.3 })];
   if (m.kind === "text") return [s("text", { ...common, x: px(m.x) + (m.dx || 0), y: py(m.y) + (m.dy || 0), "text-anchor": m.anchor || "start" }, m.text)];
-  if (m.kind === "picture") return [s("image", { ...common, href: m.href, x: px(m.x0), y: py(m.y1), width: px(m.x1) - px(m.x0), height: py(m.y0) - py(m.y1), preserveAspectRatio: "none" })];
+  if (m.kind === "image") return [s("image", { ...common, href: m.href, x: px(m.x0), y: py(m.y1), width: px(m.x1) - px(m.x0), height: py(m.y0) - py(m.y1), preserveAspectRatio: "none" })];
   return [];
 }
 

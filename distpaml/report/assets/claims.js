@@ -17,7 +17,7 @@ function claimsSection() {
     if (!methods.has(claim.method)) methods.set(claim.method, []);
     methods.get(claim.method).push(claim);
   }
-  if (!groups.size) return [h("p", { class: "lead" }, "The paper has no claim about this experiment, or there is no run of paml or paml-set.")];
+  if (!groups.size) return [h("p", { class: "lead" }, "The paper has no claim about this experiment, or there is no run of paml or paml-pool.")];
   const count = (verdict) => entry.claims.filter((claim) => claim.verdict === verdict).length;
   return [h("p", { class: "lead" }, `Claims of the paper about such an experiment, put to both readings of PAML. ${count("supported")} supported, ${count("not supported")} not supported, ${count("not testable")} not testable with these runs. Verdicts are not corrected for their number. ${coverage()}`),
     [...groups].map(([name, methods]) => h("article", { class: "claims" }, h("h3", {}, name),

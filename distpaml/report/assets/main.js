@@ -4,7 +4,7 @@ const SECTIONS = [
   ["curves", "Learning curves", "Curves", curvesSection],
   ["comparison", "Comparison on the same seeds", "Comparison", compareSection],
   ["claims", "Claims of the paper", "Claims", claimsSection],
-  ["inside", "Inside a run", "Inside", insideSection],
+  ["inside", "Inside a run", "Inside", detailSection],
   ["search", "Search", "Search", searchSection, () => DATA.searches.length],
   ["times", "Time and reliability", "Time", timesSection],
   ["runs", "Runs", "Runs", runsSection],

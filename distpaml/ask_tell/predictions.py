@@ -1,0 +1,42 @@
+"""What the model of an experiment says about a task: its latent, and where controls lead."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from distpaml.ask_tell.declaration import Declaration
+from distpaml.ask_tell.models import as_dataset, threads
+from distpaml.ask_tell.recordings import Recording
+from distpaml.model.meta_model import MetaModel
+from distpaml.model.posterior import Latents
+from distpaml.model.rollouts import rollout
+from distpaml.select.candidates import descriptor_pool
+from distpaml.types import Array
+
+
+def of_recording(model: MetaModel, recording: Recording, declaration: Declaration, encoded: Array | None) -> Latents:
+    """q(h) from what was recorded, and from the numbers [E] of the descriptor if they are given."""
+    row = np.zeros(model.descriptors.shape[1]) if encoded is None else encoded
+    with threads(declaration.threads):
+        return model.infer(as_dataset(recording, declaration, row), use_descriptors=encoded is not None)
+
+
+def of_observed(model: MetaModel, row: int) -> Latents:
+    """q(h) of a task that the model was fitted to."""
+    return Latents(model.embeddings.mean[row : row + 1], model.embeddings.variance[row : row + 1])
+
+
+def of_descriptor(model: MetaModel, encoded: Array) -> Latents:
+    """q(h) that is expected from the numbers [E] of a descriptor."""
+    ones, like = np.ones(len(encoded)), model.embeddings.mean
+    found = descriptor_pool(model, -ones, ones, encoded[None])
+    return Latents(like.new_tensor(found.mean), like.new_tensor(found.variance))
+
+
+def trajectories(
+    model: MetaModel, latents: Latents, start: Array, controls: Array, declaration: Declaration, samples: int
+) -> Array:
+    """Sampled states [S, T + 1, D] of one task, in the model's units."""
+    angles: Sequence[int] = declaration.angle_places
+    with threads(declaration.threads):
+        return rollout(model, start, controls, latents, angles, samples, declaration.seed)

@@ -1,0 +1,305 @@
+"""Trajectories as they come from hardware → pieces without gaps that the model can use, or a sentence.
+
+- A sample without a number in every column is missing: the trajectory is cut there. Neighbours are linked if they are
+  at most 1.5 dt apart, and a piece is a run of linked samples.
+- Rows of a piece that are not dt apart are resampled: states along straight lines, controls as their mean over the
+  step, so that their effect stays the same. Rows that are typically further apart than dt are refused.
+- An angle that stays within one turn is unwrapped; one that leaves it is taken as it is.
+- A value that leaps away from both its neighbours, ten times further than nine steps of ten go, is an outlier.
+
+Whatever is refused or cut is named by its row; row 1 is the first below the header.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from distpaml.ask_tell.declaration import Declaration
+from distpaml.ask_tell.tables import columns_of, read_table
+from distpaml.data import transitions
+from distpaml.errors import UserError
+from distpaml.types import Array
+
+LONGEST_GAP, JITTER = 1.5, 0.02
+"""Steps between linked samples at most, and how far they may be from one step to count as regular."""
+LEAP = 10.0
+LARGEST_VALUE = 1e9
+LONGEST = 10_000
+"""Transitions of one trajectory at most: the price of a fit grows with them."""
+
+Source = str | PathLike[str] | Mapping[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """What was observed of one task, in the model's units: angles in radians, unwrapped."""
+
+    states: tuple[Array, ...]  # pieces of [T_i + 1, D]
+    controls: tuple[Array, ...]  # [T_i, U]
+    notes: tuple[str, ...] = ()
+    """What was done to it, in sentences."""
+
+    @property
+    def transitions(self) -> int:
+        return sum(map(len, self.controls))
+
+    def rows(self, angles: Sequence[int]) -> tuple[Array, Array]:
+        """Inputs [T, dx] and targets [T, D] of all pieces."""
+        parts = [transitions(*piece, angles) for piece in zip(self.states, self.controls, strict=True)]
+        inputs, targets = zip(*parts, strict=True)
+        return np.concatenate(inputs), np.concatenate(targets)
+
+    @classmethod
+    def joined(cls, parts: Sequence["Recording"]) -> "Recording":
+        """Several recordings of the same task."""
+        return cls(
+            tuple(piece for part in parts for piece in part.states),
+            tuple(piece for part in parts for piece in part.controls),
+            tuple(note for part in parts for note in part.notes),
+        )
+
+
+def record(source: Any, declaration: Declaration) -> Recording:
+    """A file, a mapping of columns, a data frame, or a list of such things, all of one task."""
+    if isinstance(source, list | tuple):
+        if not source:
+            raise UserError("There is no trajectory in an empty list.")
+        return Recording.joined([record(part, declaration) for part in source])
+    if isinstance(source, str | PathLike):
+        table, where = read_table(Path(source)), str(source)
+    elif isinstance(source, Mapping) or hasattr(source, "columns"):
+        table, where = source, "the trajectory"
+    else:
+        raise UserError(f"A trajectory should be a file or a mapping of columns, not {type(source).__name__}.")
+    return _Table(table, where, declaration).recording()
+
+
+class _Table:
+    """The columns of one table that are needed, as numbers."""
+
+    def __init__(self, table: Mapping[str, Any], where: str, declaration: Declaration) -> None:
+        self.where, self.declaration = where, declaration
+        self.named = self._find(table)
+        columns = columns_of(table, self.named.values(), where)
+        self.length = len(next(iter(columns.values())))
+        self.labels = columns[self.named["trajectory"]] if "trajectory" in self.named else np.zeros(self.length)
+        self.numbers = {
+            name: self._numbers(name, columns[original])
+            for name, original in self.named.items()
+            if name != "trajectory"
+        }
+
+    def recording(self) -> Recording:
+        pieces: list[tuple[Array, Array]] = []
+        notes: list[str] = []
+        for rows in self._groups():
+            found, said = self._pieces(rows)
+            pieces += found
+            notes += said
+        count = sum(len(controls) for _, controls in pieces)
+        if not pieces:
+            because = f" {notes[0]}" if notes else ""
+            raise self._refusal(f"has no two samples in a row that could be used, of {self.length} rows.{because}")
+        if count > LONGEST:
+            raise self._refusal(
+                f"has {count} steps of {self.declaration.dt:g} s, and more than {LONGEST} are too many for one file; "
+                "cut it or tell a part of it."
+            )
+        states, controls = zip(*pieces, strict=True)
+        return Recording(states, controls, tuple(f"{self.where}: {note}" for note in notes))
+
+    def _find(self, table: Mapping[str, Any]) -> dict[str, str]:
+        """Declared names → columns; a unit may stand behind the name in brackets, and must then be the declared one."""
+        d = self.declaration
+        optional = ("time", "trajectory")
+        found: dict[str, str] = {}
+        for original in map(str, table):
+            match = re.fullmatch(r"\s*(.*?)\s*(?:[\[(]([^\])]*)[\])])?\s*", original)
+            name, unit = match.groups() if match else (original, None)
+            if original in (*d.states, *d.controls):
+                name, unit = original, None
+            if name not in (*d.states, *d.controls, *optional):
+                continue
+            if name in found:
+                raise self._refusal(f"has two columns of {name}: {found[name]} and {original}.")
+            declared = d.units.get(name, "rad" if name in d.angles else "s" if name == "time" else unit)
+            if unit is not None and unit.strip() != declared:
+                raise self._refusal(f"has {name} in {unit.strip() or 'no unit'}, but {declared} was declared.")
+            found[name] = original
+        for name in (*d.states, *d.controls):
+            if name not in found:
+                near = get_close_matches(name, [str(column) for column in table], n=1)
+                has = (
+                    f"the nearest is {near[0]}" if near else f"it has {', '.join(map(str, list(table)[:20])) or 'none'}"
+                )
+                raise self._refusal(f"has no column {name}; {has}.")
+        return found
+
+    def _numbers(self, name: str, column: NDArray[Any]) -> Array:
+        import pandas
+
+        if column.dtype.kind in "OUST":
+            texts = pandas.Series(column, dtype=object)
+            numbers = pandas.to_numeric(texts, errors="coerce").to_numpy(float, na_value=np.nan)
+            empty = texts.isna() | texts.map(lambda cell: isinstance(cell, str) and not cell.strip())
+            wrong = np.isnan(numbers) & ~empty.to_numpy(bool)
+            wrong &= np.array(
+                [str(cell).strip().lower() not in ("nan", "na", "null", "none", "-") for cell in column], bool
+            )
+            if wrong.any():
+                row = int(wrong.argmax())
+                raise self._refusal(f"has {name} = {str(column[row])[:40]!r} in row {row + 1}, which is not a number.")
+        elif column.dtype.kind in "buif":
+            numbers = column.astype(float)
+        else:
+            raise self._refusal(f"has {name} as {column.dtype}, but it should be numbers.")
+        large = np.abs(numbers) > LARGEST_VALUE
+        if large.any():
+            raise self._refusal(
+                f"has {name} = {numbers[large][0]:g} in {_rows(large)}; nothing beyond {LARGEST_VALUE:g} can be used."
+            )
+        return numbers * self.declaration.scale(name)
+
+    def _groups(self) -> Iterator[NDArray[np.int64]]:
+        """The rows of each trajectory."""
+        import pandas
+
+        labels = pandas.Series(self.labels)
+        if labels.isna().any():
+            raise self._refusal(f"has no value of trajectory in {_rows(labels.isna().to_numpy())}.")
+        for label in labels.unique():
+            yield np.flatnonzero((labels == label).to_numpy(bool))
+
+    def _pieces(self, rows: NDArray[np.int64]) -> tuple[list[tuple[Array, Array]], list[str]]:
+        d = self.declaration
+        states, controls = (
+            np.stack([self.numbers[name][rows] for name in names], axis=1) if names else np.empty((len(rows), 0))
+            for names in (d.states, d.controls)
+        )
+        controls[-1:][np.isnan(controls[-1:])] = 0.0  # nothing follows it
+        time = self._time(rows)
+        good = np.asarray(np.isfinite(np.hstack([states, controls])).all(axis=1))
+        notes = []
+        if not good.all():
+            notes.append(f"{_rows(~good, rows)} had missing values, so the trajectory is cut there.")
+        leaps = self._unwrapped(states, time, good, rows, notes)
+        if leaps.any():
+            row, column = np.argwhere(leaps)[0]
+            where = _rows(np.asarray(leaps.any(axis=1)), rows)
+            said = f"{d.states[column]} in {where} leaps away from its neighbours and back"
+            if d.outliers == "refuse":
+                value = states[row, column] / d.scale(d.states[column])
+                raise self._refusal(
+                    f"has an outlier: {said} (first {value:g}); mend it, or let outliers be drop or keep."
+                )
+            notes.append(f"{said}; it was {'dropped' if d.outliers == 'drop' else 'kept'}.")
+            if d.outliers == "drop":
+                good &= ~leaps.any(1)
+        runs = list(_runs(time, good, d.dt))
+        regular = [bool(np.all(np.abs(np.diff(time[run]) - d.dt) <= JITTER * d.dt)) for run in runs]
+        if not all(regular):
+            notes.append(f"rows were not {d.dt:g} s apart, so it was resampled.")
+        pieces = [
+            (states[run], controls[run][:-1]) if even else _resampled(time[run], states[run], controls[run], d.dt)
+            for run, even in zip(runs, regular, strict=True)
+        ]
+        return [piece for piece in pieces if len(piece[1])], notes
+
+    def _time(self, rows: NDArray[np.int64]) -> Array:
+        """Seconds of the rows; without a column of times they are dt apart."""
+        d = self.declaration
+        if "time" not in self.numbers:
+            return np.arange(len(rows), dtype=np.float64) * d.dt
+        time = self.numbers["time"][rows]
+        if np.isnan(time).any():
+            raise self._refusal(f"has no time in {_rows(np.isnan(time), rows)}.")
+        gaps = np.diff(time)
+        if (gaps <= 0).any():
+            at = int((gaps <= 0).argmax()) + 1
+            raise self._refusal(f"has time = {time[at]:g} in row {rows[at] + 1}, which is not after the row before it.")
+        if len(gaps) and np.median(gaps) > (1 + JITTER) * d.dt:
+            raise self._refusal(
+                f"has rows that are typically {np.median(gaps):g} s apart, but dt is {d.dt:g} s, and what happened in "
+                "between is not known; record faster, or check that time is in seconds."
+            )
+        uneven = np.abs(gaps / d.dt - np.round(gaps / d.dt)) > JITTER
+        if d.irregular == "refuse" and uneven.any():
+            at = int(uneven.argmax())
+            raise self._refusal(
+                f"has rows {rows[at] + 1} and {rows[at + 1] + 1} {gaps[at]:g} s apart, but dt is {d.dt:g} s; "
+                "let irregular be resample, or record evenly."
+            )
+        return time
+
+    def _unwrapped(
+        self, states: Array, time: Array, good: NDArray[np.bool_], rows: NDArray[np.int64], notes: list[str]
+    ) -> NDArray[np.bool_]:
+        """Unwrap the angles in `states` [R, D], piece by piece; which values are outliers [R, D]."""
+        leaps = np.zeros(states.shape, dtype=bool)
+        if not good.any():
+            return leaps
+        turn, slack = 2 * np.pi, 1e-3
+        for column, name in enumerate(self.declaration.states):
+            values = states[good, column]
+            wrapped = name in self.declaration.angles and (
+                np.abs(values).max() <= np.pi + slack or (values.min() >= -slack and values.max() <= turn + slack)
+            )
+            for run in _runs(time, good, self.declaration.dt):
+                if wrapped:
+                    states[run, column] = np.unwrap(states[run, column])
+                    wide = np.flatnonzero(np.abs(np.diff(states[run, column])) > 0.8 * np.pi)
+                    if len(wide):
+                        notes.append(
+                            f"{name} moves by almost half a turn after row {rows[run[wide[0]]] + 1}, so that its "
+                            "direction there is a guess."
+                        )
+                leaps[run, column] = _leaps(states[run, column])
+        return leaps
+
+    def _refusal(self, said: str) -> UserError:
+        return UserError(
+            f"{self.where[:1].upper()}{self.where[1:]} {said}" if " " in self.where else f"{self.where} {said}"
+        )
+
+
+def _runs(time: Array, good: NDArray[np.bool_], dt: float) -> Iterator[NDArray[np.int64]]:
+    """Rows of each run of good samples that are linked, two or more."""
+    kept = np.flatnonzero(good)
+    cuts = np.flatnonzero(np.diff(time[kept]) > LONGEST_GAP * dt) + 1
+    return (run for run in np.split(kept, cuts) if len(run) > 1)
+
+
+def _leaps(values: Array) -> NDArray[np.bool_]:
+    """Which of the values [T] are outliers."""
+    leaps = np.zeros(len(values), dtype=bool)
+    steps = np.diff(values)
+    moves = np.abs(steps[steps != 0])
+    if len(values) >= 10 and len(moves):
+        usual = max(np.quantile(np.abs(steps), 0.9), np.median(moves))
+        back = (steps[:-1] * steps[1:] < 0) & (np.minimum(np.abs(steps[:-1]), np.abs(steps[1:])) > LEAP * usual)
+        leaps[1:-1] = back
+    return leaps
+
+
+def _resampled(time: Array, states: Array, controls: Array, dt: float) -> tuple[Array, Array]:
+    """A run of samples at even times: states along straight lines, controls as their mean over each step."""
+    grid = time[0] + dt * np.arange(int((time[-1] - time[0]) / dt + 1e-6) + 1)
+    even = np.stack([np.interp(grid, time, column) for column in states.T], axis=1)
+    effect = np.vstack([np.zeros(controls.shape[1]), np.cumsum(controls[:-1] * np.diff(time)[:, None], axis=0)])
+    means = [np.diff(np.interp(grid, time, column)) / dt for column in effect.T]
+    return even, np.stack(means, axis=1) if means else np.empty((len(grid) - 1, 0))
+
+
+def _rows(which: NDArray[np.bool_], rows: NDArray[np.int64] | None = None) -> str:
+    """ "row 4" or "rows 4, 7 and 9 more"."""
+    places = np.flatnonzero(which) if rows is None else rows[which]
+    shown = ", ".join(str(place + 1) for place in places[:5])
+    more = f" and {len(places) - 5} more" if len(places) > 5 else ""
+    return f"row{'s' if len(places) > 1 else ''} {shown}{more}"

@@ -1,0 +1,125 @@
+"""What all methods of a seed share: initial tasks, start states, the design of the baselines and the test tasks.
+
+Nothing here depends on the method or on what was drawn before, so methods differ in their choices only.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from distpaml import seeds
+from distpaml.config import ExperimentConfig
+from distpaml.data import ImageSet, designs
+from distpaml.descriptors import ImageDescriptor, get_descriptor
+from distpaml.domains.box import bounds
+from distpaml.errors import UserError
+from distpaml.types import Array
+
+LARGEST_TEST = 10_000
+"""Test tasks that a grid may have."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tasks:
+    """N tasks as the learner sees them, as they are, and where they start."""
+
+    descriptors: Array  # [N, E]
+    parameters: Array  # [N, P]
+    starts: Array  # [N, S]
+
+    def __len__(self) -> int:
+        return len(self.parameters)
+
+    def take(self, rows: slice) -> "Tasks":
+        """Some of them."""
+        return Tasks(self.descriptors[rows], self.parameters[rows], self.starts[rows])
+
+
+class TaskSet:
+    """The tasks of one experiment, by its config and seed."""
+
+    def __init__(self, config: ExperimentConfig) -> None:
+        self.config = config
+        self.domain = config.domain.make()
+        self.descriptor = get_descriptor(config.descriptor, config.domain.box, config.domain)
+        if config.evaluation.grid ** len(config.domain.box) > LARGEST_TEST:
+            raise UserError(
+                f"evaluation.grid={config.evaluation.grid} for each of {len(config.domain.box)} parameters makes more "
+                f"than {LARGEST_TEST} test tasks; lower it."
+            )
+        self.size = config.initial + config.rounds * config.selection.batch
+        self.choices = self._choices()
+        low, high = self.descriptor.low, self.descriptor.high
+        design = designs.design(low, high, self.size, config.seed)
+        self.design = design if self.choices is None else _nearest(design, self.choices, high - low)  # [size, E]
+
+    def initial(self) -> Tasks:
+        """The first rows of the design."""
+        return self.chosen(self.design[: self.config.initial], first=0)
+
+    def chosen(self, descriptors: Array, first: int) -> Tasks:
+        """Tasks first, first + 1, … of the experiment; what their descriptors hide is drawn by that number."""
+        indices = range(first, first + len(descriptors))
+        parameters = self.descriptor.resolve(descriptors, self.config.seed, indices)
+        return Tasks(descriptors, parameters, self._starts("start", indices))
+
+    def test(self) -> Tasks:
+        """The full grid over the box of the domain."""
+        parameters = designs.grid(*bounds(self.config.domain.box), self.config.evaluation.grid)
+        starts = self._starts("test-start", range(len(parameters)))
+        return Tasks(self.descriptor.describe(parameters), parameters, starts)
+
+    def unused(self, descriptors: Array, used: Array) -> Array:
+        """Those rows of `descriptors` [K, E] that are not among `used` [N, E]: a chosen one leaves the set."""
+        return descriptors[~(descriptors[:, None] == used).all(-1).any(-1)]
+
+    @property
+    def shows_images(self) -> bool:
+        """Whether the learner is shown images."""
+        return isinstance(self.descriptor, ImageDescriptor)
+
+    def image_set(self, descriptors: Array) -> ImageSet | None:
+        """All images there are: of the choices, and of tasks with these descriptors that are none of them (the
+        oracle's). None if the learner is shown no images."""
+        if not isinstance(self.descriptor, ImageDescriptor) or self.choices is None:
+            return None
+        labels = np.concatenate([self.choices, self.unused(descriptors, self.choices)])
+        images = self.descriptor.images(labels)
+        if images.ndim != 3 or len(images) != len(labels) or not ((images >= 0.0) & (images <= 1.0)).all():
+            raise UserError(
+                f"descriptor.kind {self.config.descriptor.kind!r} should give {len(labels)} images [height, width] of "
+                f"values from 0 to 1 for as many labels, but gave an array of shape {list(images.shape)}."
+            )
+        return ImageSet(images, labels)
+
+    def _starts(self, purpose: str, indices: Sequence[int]) -> Array:
+        return np.stack([self.domain.start(seeds.rng(self.config.seed, purpose, index)) for index in indices])
+
+    def _choices(self) -> Array | None:
+        """The finite set of descriptors to choose from, if it is one: the user's, or all there are."""
+        rows, key = self.config.selection.choices, "selection.choices"
+        if rows is None:
+            if self.descriptor.choices is None:
+                return None
+            rows, key = self.descriptor.choices.tolist(), "descriptor.images"
+        try:
+            choices = np.unique(self.descriptor.check(np.array(rows)), axis=0)
+        except UserError as error:
+            raise UserError(f"{key} cannot be used: {error}") from error
+        if len(choices) < self.size:
+            raise UserError(
+                f"{key} has {len(choices)} different descriptors, but initial={self.config.initial} and "
+                f"rounds={self.config.rounds} with selection.batch={self.config.selection.batch} need {self.size}."
+            )
+        return choices
+
+
+def _nearest(design: Array, choices: Array, width: Array) -> Array:
+    """For every row of the design the nearest choice that no earlier row has taken."""
+    free = list(range(len(choices)))
+    taken = []
+    for row in design:
+        distance = np.square((choices[free] - row) / width).sum(axis=1)
+        taken.append(free.pop(int(distance.argmin())))
+    return choices[taken]

@@ -1,0 +1,34 @@
+"""Is this machine, or the cluster it belongs to, fit for the job? `python -m distpaml.doctor [--storage DIR|s3://…]`."""
+
+import sys
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from functools import partial
+
+from distpaml.doctor import checks
+from distpaml.errors import UserError
+
+
+def main(arguments: Sequence[str] = ()) -> int:
+    parser = ArgumentParser(prog="python -m distpaml.doctor", description="What works here, and what to do if not.")
+    parser.add_argument("--storage", metavar="DIR", help="try a sweep's --out on all machines: a folder or s3://…")
+    where = parser.parse_args(arguments).storage
+    wanted = dict(checks.CHECKS)
+    if where:
+        wanted["storage"] = partial(checks.storage, where)
+    problems = 0
+    for name, function in wanted.items():
+        try:
+            print(f"ok       {name}: {function()}", flush=True)
+        except UserError as problem:
+            problems += 1
+            print(f"problem  {name}: {problem}", flush=True)
+        except Exception as error:  # a machine so broken that the check itself is
+            problems += 1
+            said = " ".join(str(error).split())
+            print(f"problem  {name}: {type(error).__name__}, {said}; install distpaml anew.", flush=True)
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,232 @@
+"""All that the page shows, as one tree of plain values. The page itself computes nothing but what a reader asks for."""
+
+import logging
+from collections.abc import Iterator
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+from distpaml.report.claims import claims
+from distpaml.report.collect import Collection, Problem, Run
+from distpaml.report.groups import ExperimentRuns, Group, experiments
+from distpaml.report.image_figures import image_figures
+from distpaml.report.packing import rounded
+from distpaml.report.searches import searches
+from distpaml.report.statistics import BASELINES, COVERAGE, MEASURES, area, paired
+from distpaml.report.timings import reliability, stages
+
+DETAILS = 24
+"""Runs that a page shows in detail, about 40 kB each; all others are one command away."""
+COMPARED = 24
+"""Groups of an experiment that are compared with the baselines, the best ones; a search has many."""
+DIGITS = 6
+
+_log = logging.getLogger(__name__)
+
+
+def payload(found: Collection) -> dict[str, Any]:
+    """The whole report. Something that fails costs its own figure only, and the page names it."""
+    grouped = experiments(found)
+    identity = {id(run): number for number, run in enumerate(run for part in grouped for run in part.runs)}
+    entries = []
+    for part in grouped:
+        try:
+            entries.append(_experiment(part, identity))
+        except Exception as error:  # a report is written at the end of long sweeps: it must not be what fails
+            _log.exception("The report leaves out the experiment %s", part.name)
+            found.problems.append(Problem(part.name, f"It is left out: {type(error).__name__}: {error}."))
+    details = dict(_details(grouped, identity, found))
+    try:
+        searched = searches(found)
+    except Exception as error:
+        _log.exception("The report leaves out a search")
+        searched = []
+        found.problems.append(Problem("search", f"It is left out: {type(error).__name__}: {error}."))
+    return {
+        "written": datetime.now(UTC).isoformat(timespec="seconds"),
+        "paths": [str(path) for path in found.paths],
+        "runs": len(identity),
+        "coverage": [list(pair) for pair in COVERAGE.items()],
+        "complete": sum(run.complete for part in grouped for run in part.runs),
+        "experiments": entries,
+        "details": details,
+        "searches": searched,
+        "sweeps": reliability(found),
+        "waiting": [str(path) for path in found.waiting],
+        "problems": [asdict(problem) for problem in found.problems],
+    }
+
+
+def _experiment(part: ExperimentRuns, identity: dict[int, int]) -> dict[str, Any]:
+    config = part.config
+    descriptor = config["descriptor"]
+    extra = list(descriptor.get("superfluous") or {}) if descriptor.get("kind") == "noisy" else []
+    box = config["domain"]["box"] | {name: descriptor["superfluous"][name] for name in extra}
+    facts = {
+        "domain": config["domain"].get("name"),
+        "variant": config["domain"].get("variant"),
+        "descriptor": descriptor.get("kind"),
+        "initial tasks": config["initial"],
+        "rounds": config["rounds"],
+        "inducing points": config.get("model", {}).get("inducing"),
+        "fit": config.get("fit", {}).get("kind"),
+        "test tasks per parameter": config.get("evaluation", {}).get("grid"),
+    }
+    varied = set(part.groups[0].variant)
+    keys = {"domain.variant": "variant", "rounds": "rounds", "model.inducing": "inducing points", "fit.kind": "fit"}
+    for key, fact in keys.items():
+        if key in varied:
+            facts[fact] = "varies"
+    return {
+        "name": part.name,
+        "facts": {key: str(value) for key, value in facts.items() if value is not None},
+        "parameters": [{"name": name, "low": low, "high": high} for name, (low, high) in box.items()],
+        "hidden": list(descriptor.get("hidden") or []),
+        "groups": [_group(group, identity) for group in part.groups],
+        "table": _table(part),
+        "claims": [asdict(verdict) for verdict in claims(part)] if len(part.groups) <= COMPARED else [],
+        "runs": [_run(run, identity, len(extra), part) for run in part.runs],
+        "shots": _shots(part),
+    }
+
+
+def _group(group: Group, identity: dict[int, int]) -> dict[str, Any]:
+    curves = group.curves
+    measures = {}
+    for measure in MEASURES:
+        mean, error, count = curves.mean(measure)
+        measures[measure] = {
+            "mean": rounded(mean, DIGITS),
+            "error": rounded(error, DIGITS),
+            "count": count.tolist(),
+            "seeds": rounded(curves.values[measure], DIGITS),
+        }
+    return {
+        "label": group.label,
+        "method": group.method,
+        "variant": {key: str(value) for key, value in group.variant.items()},
+        "seeds": list(curves.seeds),
+        "finished": len(curves.finished()),
+        "added": curves.added.tolist(),
+        "measures": measures,
+        "runs": [identity[id(run)] for run in group.runs],
+        **stages(group),
+    }
+
+
+def _table(part: ExperimentRuns) -> dict[str, list[dict[str, Any]]]:
+    """By measure one row for every group that adds tasks: the last error, the area, differences to the baselines."""
+    table: dict[str, list[dict[str, Any]]] = {measure: [] for measure in MEASURES}
+    active = [(number, group) for number, group in enumerate(part.groups) if group.method != "oracle"]
+    best = sorted(active, key=lambda entry: entry[1].curves.mean("rmse")[0][-1])[:COMPARED]
+    for number, group in sorted(best, key=lambda entry: entry[0]):
+        for measure in MEASURES:
+            rows = list(group.curves.finished().values())
+            values = group.curves.values[measure][rows]
+            areas = area(group.curves.added, values)
+            row: dict[str, Any] = {
+                "group": number,
+                "seeds": len(rows),
+                "last": _with_error(values[:, -1]),
+                "area": _with_error(areas),
+            }
+            for name in BASELINES:
+                baseline = part.baseline(group, name)
+                if baseline is not None and baseline is not group:
+                    for what, at in (("area", None), ("last", -1)):
+                        difference = paired(group.curves, baseline.curves, measure, at)
+                        row[f"{what}-{name}"] = None if difference is None else _rounded(asdict(difference))
+            table[measure].append(row)
+    return table
+
+
+def _with_error(values: Any) -> list[float | None]:
+    """Mean and standard error."""
+    if not len(values):
+        return [None, None]
+    error = values.std(ddof=1) / len(values) ** 0.5 if len(values) > 1 else float("nan")
+    return rounded([values.mean(), error], DIGITS)
+
+
+def _rounded(tree: dict[str, Any]) -> dict[str, Any]:
+    return {key: rounded(value, DIGITS) if isinstance(value, float) else value for key, value in tree.items()}
+
+
+def _run(run: Run, identity: dict[int, int], extra: int, part: ExperimentRuns) -> dict[str, Any]:
+    """Name and chosen tasks; an oracle's are the test tasks, which are not shown."""
+    parameters = len(run.config["domain"]["box"])
+    tasks = [
+        [record.round, *rounded([*added.task, *added.descriptor[parameters : parameters + extra]], 4)]
+        for record in run.records
+        for added in record.added
+        if run.method != "oracle"
+    ]
+    return {
+        "id": identity[id(run)],
+        "name": run.name,
+        "seed": run.seed,
+        "group": next(number for number, group in enumerate(part.groups) if run in group.runs),
+        "complete": run.complete,
+        "rounds": len(run.records) - 1,
+        "path": str(run.path),
+        "tasks": tasks,
+        "valid": [None if record.candidates is None else record.candidates.valid for record in run.records],
+        "fallbacks": [
+            record.round for record in run.records if record.candidates is not None and record.candidates.fallback
+        ],
+    }
+
+
+def _shots(part: ExperimentRuns) -> dict[str, Any] | None:
+    """Few-shot errors in the last round, mean over the finished seeds, where they were recorded."""
+    lines = []
+    for number, group in enumerate(part.groups):
+        runs = [run for run in group.runs if run.complete and run.records[-1].shots]
+        if not runs:
+            continue
+        shots = sorted(set.intersection(*(set(run.records[-1].shots) for run in runs)))
+        values = {
+            measure: [[run.records[-1].shots[shot][measure] for shot in shots] for run in runs] for measure in MEASURES
+        }
+        summary = {
+            measure: list(zip(*map(_column, zip(*rows, strict=True)), strict=True)) for measure, rows in values.items()
+        }
+        lines.append({"group": number, "shots": shots, "measures": summary})
+    return {"lines": lines} if lines else None
+
+
+def _column(values: tuple[float, ...]) -> list[float | None]:
+    import numpy as np
+
+    return _with_error(np.array(values))
+
+
+def _details(
+    grouped: list[ExperimentRuns], identity: dict[int, int], found: Collection
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The details of the first finished seed of every group, then of the second seeds, as many as the page holds."""
+    if not grouped:
+        return
+    queue = sorted(
+        (
+            (place, order, group, runs)
+            for order, (group, runs) in enumerate(
+                (group, sorted(group.runs, key=lambda run: not run.complete))
+                for part in grouped
+                for group in part.groups
+            )
+            for place in range(len(runs))
+        ),
+        key=lambda entry: entry[:2],
+    )
+    from distpaml.report.run_detail import run_detail_once
+
+    for place, _, _, runs in queue[:DETAILS]:
+        run = runs[place]
+        try:
+            entry = run_detail_once(run)
+            images = image_figures(run.path, str(run.config["descriptor"].get("kind")))
+            yield str(identity[id(run)]), entry | {"image_figures": images}
+        except Exception as error:  # arrays that cannot be read, a descriptor's own figures
+            said = " ".join(str(error).split())
+            found.problems.append(Problem(str(run.path), f"Its latent space and predictions are left out. {said}"))

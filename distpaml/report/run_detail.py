@@ -1,0 +1,198 @@
+"""What a run's model thinks: its latent space, its predictions for test tasks, and films of them.
+
+Everything is made from the run's directory: embeddings by round, the newest model, and test tasks simulated again.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.stats import rankdata
+
+from distpaml.config import ExperimentConfig
+from distpaml.data import Dataset
+from distpaml.data.designs import grid
+from distpaml.data.tasks import Tasks, TaskSet
+from distpaml.domains.box import bounds
+from distpaml.model.meta_model import MetaModel
+from distpaml.model.posterior import Latents
+from distpaml.model.rollouts import rollout
+from distpaml.model.storage import load_model
+from distpaml.records import DATA, read_arrays
+from distpaml.report.collect import Run
+from distpaml.report.kinematics import CARTS, LOOKS
+from distpaml.report.packing import packed, rounded
+from distpaml.runtime.local import LocalSimulator
+from distpaml.select.utilities import Embedded, SelectionContext, get_utility, surprisal
+from distpaml.types import Array
+
+SHOWN = 8
+"""Test tasks whose predictions are shown."""
+FILMS, FRAMES, SAMPLES = 3, 10, 12
+"""Films of a run, frames of a film, and sampled futures in a frame."""
+SECONDS, LONGEST = 2.5, 40
+"""How long a film is, and how many steps at most."""
+CELLS = 44
+"""Cells of the utility surface along each axis."""
+
+
+def run_detail(run: Run) -> dict[str, Any]:
+    """Latents, predictions and films as plain values; what cannot be made is absent, with a sentence in `lacking`."""
+    arrays = [read_arrays(run.path, record.round) for record in run.records]
+    found: dict[str, Any] = {"latent": _latent(run, arrays)}
+    try:
+        config = ExperimentConfig.from_yaml(run.path / "config.yaml")
+        model = load_model(run.path / f"round-{run.records[-1].round:02d}" / "model.safetensors")
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            found["latent"]["surfaces"][-1] = _surface(config, model, arrays, found["latent"])
+            found |= _tests(config, model, arrays[-1])
+        finally:
+            torch.set_num_threads(threads)
+    except Exception as error:  # a domain that is not importable here, a run that goes on meanwhile, …
+        found["lacking"] = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+    return found
+
+
+def _latent(run: Run, arrays: list[dict[str, Any]]) -> dict[str, Any]:
+    """q(h) of all tasks after every round, in the two dimensions in which they spread most."""
+    last = arrays[-1]["embedding_mean"]
+    dimensions = sorted(np.argsort(-np.ptp(last, axis=0), kind="stable")[:2].tolist())
+    means = [part["embedding_mean"][:, dimensions] for part in arrays]
+    spreads = [np.sqrt(part["embedding_variance"][:, dimensions]) for part in arrays]
+    everything = np.concatenate([*means, arrays[-1]["test_mean"][:, dimensions]])
+    low, high = everything.min(axis=0), everything.max(axis=0)
+    margin = 0.12 * np.maximum(high - low, 1e-6)
+    low, high = low - margin, high + margin
+    chosen = [[added.latent for added in record.added] for record in run.records]
+    plane = last.shape[1] == 2 and run.config.get("selection", {}).get("utility") == "surprisal"
+    return {
+        "dimensions": dimensions,
+        "of": int(last.shape[1]),
+        "low": rounded(low),
+        "high": rounded(high),
+        "mean": [rounded(mean) for mean in means],
+        "spread": [rounded(spread) for spread in spreads],
+        "chosen": [
+            [None if latent is None else rounded(np.array(latent)[dimensions]) for latent in latents]
+            for latents in chosen
+        ],
+        "test": rounded(arrays[-1]["test_mean"][:, dimensions]),
+        "test_tasks": rounded(_test_parameters(run, len(arrays[-1]["test_mean"]))),
+        "surfaces": [_surprisal(part, low, high) if plane else None for part in arrays],
+        "utility": run.config.get("selection", {}).get("utility"),
+    }
+
+
+def _test_parameters(run: Run, count: int) -> Array:
+    """The grid of test tasks, from the box alone; empty where the run's test tasks are others."""
+    box = {name: (float(low), float(high)) for name, (low, high) in run.config["domain"]["box"].items()}
+    tasks = grid(*bounds(box), int(run.config["evaluation"]["grid"]))
+    return tasks if len(tasks) == count else np.empty((0, len(box)))
+
+
+def _points(low: Array, high: Array) -> Array:
+    """Centres of the cells [CELLS², 2], rows from low to high in the second dimension."""
+    middle = (np.arange(CELLS) + 0.5) / CELLS
+    x, y = np.meshgrid(low[0] + middle * (high[0] - low[0]), low[1] + middle * (high[1] - low[1]))
+    return np.stack([x.ravel(), y.ravel()], axis=1)
+
+
+def _surprisal(arrays: dict[str, Any], low: Array, high: Array) -> dict[str, Any]:
+    """Of the whole plane, given the embeddings of one round; surprisal needs no model."""
+    context = Embedded(arrays["embedding_mean"], arrays["embedding_variance"])
+    points = _points(low, high)
+    return _shades(surprisal(points, np.zeros_like(points), context))
+
+
+def _surface(
+    config: ExperimentConfig, model: MetaModel, arrays: list[dict[str, Any]], latent: dict[str, Any]
+) -> dict[str, Any] | None:
+    """The utility of the next choice, under the newest model, and where the decoded descriptor is valid."""
+    if latent["of"] != 2:
+        return None
+    data = Dataset.concatenate([Dataset(**{name: part[name] for name in DATA}) for part in arrays])
+    points = _points(np.array(latent["low"]), np.array(latent["high"]))
+    descriptor = TaskSet(config).descriptor
+    decoded = model.decode(points)[0]
+    valid = ((decoded >= descriptor.low) & (decoded <= descriptor.high)).all(axis=1)
+    context = SelectionContext.of(model, data, points[valid] if valid.any() else points)
+    utility = np.asarray(get_utility(config.selection.utility)(points, np.zeros_like(points), context), float)
+    return _shades(utility) | {"valid": packed(valid.astype(float), bits=8)}
+
+
+def _shades(utility: Array) -> dict[str, Any]:
+    """The rank of every cell among all, in [0, 1]: surprisal spans many orders of magnitude."""
+    return {
+        "shade": packed(rankdata(utility) / len(utility), bits=8),
+        "low": float(f"{utility.min():.4g}"),
+        "high": float(f"{utility.max():.4g}"),
+    }
+
+
+def _tests(config: ExperimentConfig, model: MetaModel, arrays: dict[str, Any]) -> dict[str, Any]:
+    """Predictions of some test tasks, spread evenly over the grid, and films of a few of these."""
+    task_set, simulator = TaskSet(config), LocalSimulator(config)
+    tasks = task_set.test()
+    rows = np.unique(np.linspace(0, len(tasks) - 1, SHOWN).round().astype(int))
+    some = Tasks(tasks.descriptors[rows], tasks.parameters[rows], tasks.starts[rows])
+    test = simulator.simulate(some).result()
+    like = model.embeddings.mean
+    mean, variance = (torch.as_tensor(arrays[f"test_{part}"][rows]).to(like) for part in ("mean", "variance"))
+    latents = Latents(mean, variance)
+    predicted, spread = model.predict(test.inputs, latents)
+    names = [task_set.domain.describe(task) for task in some.parameters]
+    predictions = {
+        "tasks": names,
+        "states": list(task_set.domain.states),
+        "dt": task_set.domain.dt,
+        "rmse": rounded(arrays["test_rmse"][rows]),
+        "true": packed(test.targets),
+        "mean": packed(predicted),
+        "deviation": packed(np.sqrt(spread)),
+        "shape": list(test.targets.shape),
+    }
+    look = LOOKS.get(task_set.domain.name)
+    if look is None:
+        return {"predictions": predictions}
+    films = []
+    for row in np.unique(np.linspace(0, len(rows) - 1, FILMS).round().astype(int)):
+        parameters = dict(zip(task_set.domain.box, some.parameters[row].tolist(), strict=True))
+        steps = min(round(SECONDS / task_set.domain.dt), LONGEST, len(simulator.signal))
+        one = Latents(latents.mean[row : row + 1], latents.variance[row : row + 1])
+        angles = simulator.angles
+        sampled = rollout(model, some.starts[row], simulator.signal[:steps], one, angles, SAMPLES, seed=0)
+        true = some.starts[row] + np.concatenate(
+            [np.zeros((1, test.targets.shape[-1])), np.cumsum(test.targets[row, :steps], axis=0)]
+        )
+        shown = np.linspace(0, steps, FRAMES).round().astype(int)
+        centre = (
+            np.array([true[shown, 0], np.zeros(FRAMES)]).T if task_set.domain.name in CARTS else np.zeros((FRAMES, 2))
+        )
+        films.append(
+            {
+                "task": names[row],
+                "cart": task_set.domain.name in CARTS,
+                "times": rounded(shown * task_set.domain.dt),
+                "reach": float(sum(value for name, value in parameters.items() if name.endswith("length"))),
+                "true": rounded(look(true[shown], parameters) - centre[:, None], 3),
+                "samples": rounded(
+                    np.clip(look(sampled[:, shown], parameters) - centre[None, :, None], -1e3, 1e3).swapaxes(0, 1), 3
+                ),
+            }
+        )
+    return {"predictions": predictions, "films": films}
+
+
+_KEPT: dict[Path, tuple[tuple[int, int], dict[str, Any]]] = {}
+
+
+def run_detail_once(run: Run) -> dict[str, Any]:
+    """`run_detail`, kept until the run has another round: a page is written again and again while a sweep runs."""
+    state = (run.path / "records.jsonl").stat()
+    stamp = state.st_mtime_ns, state.st_size
+    if _KEPT.get(run.path, (None, {}))[0] != stamp:
+        _KEPT[run.path] = stamp, run_detail(run)
+    return _KEPT[run.path][1]

@@ -1,0 +1,140 @@
+"""Where a sweep's files are: a folder that all machines share, or object storage (`s3://bucket/…`, `gs://bucket/…`).
+
+    sweep.yaml          the sweep, every key
+    id                  by which machines know that they see the same folder
+    events.jsonl        what happened to the trials, in order
+    trials/NAME/        the directory of one run (see `distpaml.records`)
+    tensorboard/NAME/, wandb/    what trackers wrote
+    report/index.html   the report
+
+Object storage cannot be appended to, so every machine works in a folder of its own and copies what is finished.
+"""
+
+import hashlib
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+import pyarrow as pa
+from pyarrow import fs
+
+from distpaml.durable_io import write_durably
+from distpaml.errors import UserError
+
+
+@dataclass(frozen=True)
+class Storage:
+    """A sweep's folder, by path or by URI; the same object serves on every machine."""
+
+    where: str
+    id: str = ""
+    """Of the sweep: what one sweep left on a machine is never taken for another's at the same URI."""
+
+    @classmethod
+    def of(cls, where: str) -> "Storage":
+        return cls(where if "://" in where else str(Path(where).absolute()))
+
+    @property
+    def remote(self) -> bool:
+        return "://" in self.where
+
+    @property
+    def local(self) -> Path:
+        """Where this machine reads and writes."""
+        if not self.remote:
+            return Path(self.where)
+        name = hashlib.sha256(f"{self.where} {self.id}".encode()).hexdigest()[:16]
+        return Path(tempfile.gettempdir()) / f"distpaml-{name}"
+
+    def inside(self, name: str) -> "Storage":
+        """A folder in this one."""
+        path, mark, options = self.where.partition("?")
+        return Storage(f"{path.rstrip('/')}/{name}{mark}{options}", self.id)
+
+    def identify(self) -> str:
+        """The folder's id, which it is given when it has none."""
+        file = self.local / "id"
+        if not file.exists():
+            with _said(f"{self.where} cannot be written"):
+                file.parent.mkdir(parents=True, exist_ok=True)
+                write_durably(file, uuid4().hex.encode())
+        self.push("id")
+        return file.read_text()
+
+    def remove(self) -> None:
+        """All of it, everywhere."""
+        if self.remote:
+            filesystem, root = self._filesystem()
+            with _said(f"{self.where} cannot be removed"):
+                filesystem.delete_dir(root)
+        shutil.rmtree(self.local, ignore_errors=True)
+
+    def forget(self) -> None:
+        """Drop what this machine keeps of a sweep that is stored no more."""
+        if self.remote and not self._has("sweep.yaml"):
+            shutil.rmtree(self.local, ignore_errors=True)
+
+    def pull(self, name: str = "") -> None:
+        """Bring what is stored under `name` to this machine."""
+        if self.remote and self._has(name):
+            filesystem, root = self._filesystem()
+            self._copy(filesystem, _joined(root, name), fs.LocalFileSystem(), str(self.local / name))
+
+    def push(self, *names: str) -> None:
+        """Store what this machine has under `names`, in their order."""
+        if self.remote:
+            filesystem, root = self._filesystem()
+            for name in names:
+                if (self.local / name).exists():
+                    self._copy(fs.LocalFileSystem(), str(self.local / name), filesystem, _joined(root, name))
+
+    def push_longer(self, *names: str) -> None:
+        """Store `names`, unless the last of them, a file that only grows, is longer in storage: another process has
+        gone on from there."""
+        if self.remote:
+            filesystem, root = self._filesystem()
+            with _said(f"{self.where} cannot be read"):
+                stored = filesystem.get_file_info(_joined(root, names[-1])).size or 0
+            if stored > (self.local / names[-1]).stat().st_size:
+                raise UserError(f"Another process has gone on with {names[-1]}.")
+            self.push(*names)
+
+    def drop(self, name: str) -> None:
+        """Remove a stored file that this machine has removed."""
+        if self.remote and self._has(name):
+            filesystem, root = self._filesystem()
+            with _said(f"{_joined(root, name)} cannot be removed"):
+                filesystem.delete_file(_joined(root, name))
+
+    def _has(self, name: str) -> bool:
+        filesystem, root = self._filesystem()
+        with _said(f"{self.where} cannot be read"):
+            return filesystem.get_file_info(_joined(root, name)).type != fs.FileType.NotFound
+
+    def _filesystem(self) -> tuple[fs.FileSystem, str]:
+        with _said(f"{self.where} cannot be used"):
+            return fs.FileSystem.from_uri(self.where)
+
+    def _copy(self, source: fs.FileSystem, this: str, target: fs.FileSystem, there: str) -> None:
+        with _said(f"{this} cannot be copied to {there}"):
+            if source.get_file_info(this).type == fs.FileType.File:
+                target.create_dir(str(Path(there).parent), recursive=True)
+            else:
+                target.create_dir(there, recursive=True)
+            fs.copy_files(this, there, source_filesystem=source, destination_filesystem=target)
+
+
+@contextmanager
+def _said(what: str) -> Iterator[None]:
+    try:
+        yield
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise UserError(f"{what}: {' '.join(str(error).split()).rstrip('.')}.") from error
+
+
+def _joined(root: str, name: str) -> str:
+    return f"{root}/{name}" if name else root

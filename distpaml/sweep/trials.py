@@ -1,0 +1,102 @@
+"""From sweeps to trials: names and configs, all checked before anything starts."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from distpaml.config import ExperimentConfig, load
+from distpaml.config.yaml_text import dump
+from distpaml.errors import UserError
+from distpaml.sweep.schema import SweepConfig
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What Tune schedules: the runs that are made together, by name; one in a grid, one per seed in a search."""
+
+    name: str
+    runs: Mapping[str, ExperimentConfig]
+    values: Mapping[str, Any]
+    """What a search gave to the keys of its space."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A sample of before."""
+
+    values: Mapping[str, Any]
+    objective: float | None
+    """None if it has none yet, or failed."""
+    stopped: int | None
+    """The round at which it was stopped early, if it was: its objective is that of an early round."""
+    closed: bool
+    """Whether nothing is left to do for it: it is finished, was stopped early, or failed."""
+
+
+def grid_trials(parts: Sequence[SweepConfig]) -> list[Trial]:
+    """Every combination of every sweep."""
+    trials: dict[str, Trial] = {}
+    for part in parts:
+        for name, config in _combinations(part):
+            if name in trials and trials[name].runs[name] != config:
+                raise UserError(f"Two different trials would be called {name}; give their experiments other names.")
+            trials[name] = Trial(name, {name: config}, {})
+    return list(trials.values())
+
+
+def sample_trial(sweep: SweepConfig, number: int, values: Mapping[str, Any]) -> Trial:
+    """One sample of a search: the same values for every seed."""
+    name = f"sample{number:03d}"
+    runs = {
+        f"{name}-seed{seed}": _config(sweep, sweep.experiments[0], _method(sweep), seed, values) for seed in sweep.seeds
+    }
+    if any(config.runtime.kind == "ray" for config in runs.values()):
+        raise UserError("A search runs all seeds of a sample in one process: runtime.kind should be local, not ray.")
+    return Trial(name, runs, dict(values))
+
+
+def search_corners(sweep: SweepConfig) -> list[Trial]:
+    """Samples that together have both ends of every interval and every choice: if these can be run, all can."""
+    assert sweep.search is not None
+    ends = {key: space.choices or (space.low, space.high) for key, space in sweep.search.space.items()}
+    corners = range(max(len(values) for values in ends.values()))
+    return [
+        sample_trial(sweep, corner, {key: values[corner % len(values)] for key, values in ends.items()})
+        for corner in corners
+    ]
+
+
+def _combinations(sweep: SweepConfig) -> Iterator[tuple[str, ExperimentConfig]]:
+    methods = sweep.methods or (None,)
+    for experiment, method, *values in product(sweep.experiments, methods, *sweep.grid.values()):
+        varied = dict(zip(sweep.grid, values, strict=True))
+        suffix = "".join(f"-{key}={_short(value)}" for key, value in varied.items())
+        for seed in sweep.seeds:
+            config = _config(sweep, experiment, method, seed, varied)
+            yield f"{_safe(config.name)}-{config.method}{suffix}-seed{seed}", config
+
+
+def _config(
+    sweep: SweepConfig, experiment: str, method: str | None, seed: int, values: Mapping[str, Any]
+) -> ExperimentConfig:
+    keys = {**sweep.overrides, **values, "seed": seed} | ({"method": method} if method else {})
+    return load(experiment, [f"{key}={_flow(value)}" for key, value in keys.items()], sweep.quick)
+
+
+def _method(sweep: SweepConfig) -> str | None:
+    return sweep.methods[0] if sweep.methods else None
+
+
+def _flow(value: Any) -> str:
+    return json.dumps(value) if not isinstance(value, str) else dump({"v": value}).removeprefix("v: ").strip()
+
+
+def _short(value: Any) -> str:
+    return _safe(value if isinstance(value, str) else json.dumps(value))
+
+
+def _safe(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._+-]+", "_", text)

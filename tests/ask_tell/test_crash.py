@@ -1,0 +1,155 @@
+"""Killed at any moment, an experiment loses nothing that was returned, and goes on as if nothing had happened."""
+
+import multiprocessing
+import shutil
+import signal
+from pathlib import Path
+
+import pytest
+from deadly import die_at_fsync
+from spring import declared, run
+
+from distpaml import Experiment
+from distpaml.ask_tell.models import Models
+from distpaml.durable_io import locked
+from distpaml.errors import UserError
+
+SMALL = declared(model={"inducing": 10}, fit={"evaluations": 3, "warm_evaluations": 2}, selection={"pool_size": 16})
+ELSEWHERE = {"mass": 1.25, "stiffness": 2.0}
+STEPS = [
+    lambda e: e.ask(2),
+    lambda e: e.tell(1, run(e.status().tasks[0].descriptor)),
+    lambda e: e.fail(2, "no power"),
+    lambda e: e.attach(ELSEWHERE, run(ELSEWHERE)),
+    lambda e: e.ask(2),  # from here on with a model
+    lambda e: e.tell(4, run(e.status().tasks[3].descriptor)),
+    lambda e: e.ask(),
+]
+
+
+def go_on(folder: Path, returned: Path | None = None) -> None:
+    """The steps that are not in the journal; `returned` has a line for each that came back."""
+    experiment = Experiment(SMALL, folder)
+    for step in STEPS[len(experiment.history()) :]:
+        step(experiment)
+        if returned:
+            with open(returned, "a") as file:
+                file.write("done\n")
+
+
+def story(folder: Path) -> list[dict]:
+    return [event.model_dump(exclude={"at"}) for event in Experiment.load(folder).history()]
+
+
+def _die(folder: Path, returned: Path, at: int) -> None:
+    """Go on in a process that kills itself at its `at`-th fsync, before or after it took place."""
+    die_at_fsync(at)
+    go_on(folder, returned)
+
+
+def _process(target, *arguments) -> multiprocessing.Process:
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["distpaml.ask_tell.experiment", "distpaml.ask_tell.ranking", "spring"])
+    process = context.Process(target=target, args=arguments)
+    process.start()
+    return process
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("undisturbed") / "experiment"
+    go_on(folder)
+    return folder
+
+
+@pytest.mark.parametrize("stride", [7, pytest.param(1, marks=pytest.mark.slow)])
+def test_killed_at_fsyncs(tmp_path, undisturbed, stride):
+    whole, at, killed = story(undisturbed), 0, True
+    while killed:
+        at += stride
+        folder, returned = tmp_path / str(at), tmp_path / f"{at}.txt"
+        process = _process(_die, folder, returned, at)
+        process.join()
+        killed = process.exitcode == -signal.SIGKILL
+        came_back = len(returned.read_text().splitlines()) if returned.exists() else 0
+        if (folder / "experiment.yaml").exists():
+            kept = story(folder)
+            assert kept == whole[: len(kept)] and came_back <= len(kept) <= came_back + 1
+        go_on(folder)
+        assert story(folder) == whole
+    assert at > 20
+
+
+def test_a_line_that_was_cut_off_anywhere_is_dropped(tmp_path, undisturbed):
+    contents = (undisturbed / "journal.jsonl").read_bytes()
+    last = len(contents.splitlines(keepends=True)[-1])
+    for cut in (1, 2, last // 2, last - 1):
+        folder = Path(shutil.copytree(undisturbed, tmp_path / str(cut)))
+        (folder / "journal.jsonl").write_bytes(contents[:-cut])
+        assert story(folder) == story(undisturbed)[:-1]
+        assert (folder / "journal.jsonl").read_bytes() == contents[:-cut]  # looking changes nothing
+        go_on(folder)
+        assert story(folder) == story(undisturbed)
+
+
+def test_killed_in_the_middle_of_a_fit(tmp_path, undisturbed, monkeypatch):
+    folder = tmp_path / "experiment"
+
+    class Killed(BaseException):
+        pass
+
+    def deadly(*arguments):
+        raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Models, "_fit", deadly)
+        with pytest.raises(Killed):
+            go_on(folder)
+    assert len(story(folder)) == 4
+    go_on(folder)
+    assert story(folder) == story(undisturbed)
+
+
+def test_damage_is_named(tmp_path, undisturbed):
+    folder = Path(shutil.copytree(undisturbed, tmp_path / "experiment"))
+    lines = (folder / "journal.jsonl").read_bytes().splitlines(keepends=True)
+    (folder / "journal.jsonl").write_bytes(b"".join([*lines[:2], b"{}\n", *lines[3:]]))
+    with pytest.raises(UserError, match=r"journal.jsonl is damaged in line 3"):
+        Experiment.load(folder)
+    (folder / "journal.jsonl").write_bytes(b"".join([*lines[1:]]))
+    with pytest.raises(UserError, match=r"journal.jsonl is damaged in line 1: there is no task 1"):
+        Experiment.load(folder)
+    (folder / "journal.jsonl").write_bytes(b"".join(lines))
+    (folder / "data" / "0002.npz").write_bytes(b"PK")
+    for model in folder.glob("model-*"):
+        model.unlink()
+    with pytest.raises(UserError, match=r"0002.npz is damaged"):
+        Experiment.load(folder).ask()
+
+
+def _work(folder: Path, rounds: int) -> None:
+    experiment = Experiment.load(folder)
+    for _ in range(rounds):
+        (task,) = experiment.ask()
+        experiment.tell(task.id, run(task.descriptor, steps=5))
+
+
+def test_two_processes_take_turns(tmp_path):
+    experiment = Experiment({**SMALL, "initial": 100}, tmp_path / "experiment")
+    processes = [_process(_work, tmp_path / "experiment", 6) for _ in range(2)]
+    for process in processes:
+        process.join()
+        assert process.exitcode == 0
+    tasks = experiment.status().tasks
+    assert [task.id for task in tasks] == list(range(1, 13)) and {task.state for task in tasks} == {"observed"}
+    assert len({tuple(task.descriptor.values()) for task in tasks}) == 12
+
+
+def test_who_waits_too_long_is_told(tmp_path, monkeypatch):
+    from distpaml.ask_tell import journal
+
+    monkeypatch.setattr(journal, "PATIENCE", 0.1)
+    experiment = Experiment(SMALL, tmp_path / "experiment")
+    with locked(experiment.directory, "A test"), pytest.raises(UserError, match="Another process is writing"):
+        experiment.ask()
+    assert len(experiment.ask()) == 1

@@ -1,0 +1,120 @@
+import pytest
+
+from distpaml.config import shipped
+from distpaml.errors import UserError
+from distpaml.select.methods import METHODS
+from distpaml.sweep.load import load_sweep, shipped_sweeps, to_yaml
+from distpaml.sweep.trials import grid_trials, sample_trial, search_corners
+
+
+def sweep(tmp_path, text, *overrides):
+    file = tmp_path / "mine.yaml"
+    file.write_text(text)
+    return load_sweep(file, overrides)
+
+
+def names(parts):
+    return [trial.name for trial in grid_trials(parts)]
+
+
+def test_a_grid_is_every_combination_under_a_name_of_its_own(tmp_path):
+    parts = sweep(tmp_path, "methods: [uni, lhs]\nseeds: 2\ngrid: {model.inducing: [10, 20]}\noverrides: {rounds: 1}")
+    trials = grid_trials(parts)
+    assert len(trials) == len({trial.name for trial in trials}) == 8
+    assert trials[0].name == "cartpole-uni-model.inducing=10-seed0"
+    config = trials[-1].runs["cartpole-lhs-model.inducing=20-seed1"]
+    assert (config.method, config.model.inducing, config.seed, config.rounds) == ("lhs", 20, 1, 1)
+
+
+def test_nested_keys_are_dotted_keys(tmp_path):
+    nested = sweep(tmp_path, "overrides: {model: {inducing: 7}}\ngrid: {fit: {restarts: [1, 2]}}")
+    assert nested == sweep(tmp_path, "overrides: {model.inducing: 7}\ngrid: {fit.restarts: [1, 2]}")
+    assert {config.model.inducing for trial in grid_trials(nested) for config in trial.runs.values()} == {7}
+
+
+def test_an_override_is_a_key_of_the_sweep_or_of_every_experiment(tmp_path):
+    (part,) = sweep(tmp_path, "seeds: 2", "seeds=[4, 7]", "rounds=3", "grid.model.inducing=[5]", "retries=0")
+    assert part.seeds == (4, 7) and part.overrides == {"rounds": 3} and part.grid == {"model.inducing": (5,)}
+    assert part.retries == 0
+
+
+def test_more_seeds_only_add_trials(tmp_path):
+    before, after = (names(sweep(tmp_path, "methods: [uni, lhs]", f"seeds={n}")) for n in (2, 5))
+    assert set(before) < set(after) and len(after) == 10
+
+
+@pytest.mark.parametrize("name", shipped_sweeps())
+def test_every_shipped_sweep_makes_valid_experiments(name):
+    parts = load_sweep(name)
+    if parts[0].search:
+        assert len(search_corners(parts[0])) == 3
+        return
+    trials = grid_trials(parts)
+    assert trials and load_sweep(name, ["seeds=1"]) != parts
+    if name not in ("quickstart", "paper"):
+        assert parts[0].experiments == (name,) and len(parts[0].seeds) == 10
+        (config, *_) = trials[0].runs.values()
+        assert config.rounds == 15 and config.model.inducing == 300
+
+
+def test_the_paper_is_all_six_experiments(tmp_path):
+    experiments = [part.experiments[0] for part in load_sweep("paper")]
+    assert sorted(experiments) == sorted(shipped()) and len(experiments) == 6
+    assert len(grid_trials(load_sweep("paper"))) == 5 * 5 * 10 + 3 * 10
+    assert len(grid_trials(load_sweep("paper", ["seeds=2", "rounds=1"]))) == 56
+
+
+def test_the_quickstart_compares_every_method():
+    (part,) = load_sweep("quickstart")
+    assert set(part.methods) == set(METHODS) and len(part.seeds) == 2
+
+
+@pytest.mark.parametrize("name", ["quickstart", "paper", "search_model"])
+def test_what_is_written_is_read_back(tmp_path, name):
+    parts = load_sweep(name, ["rounds=2"])
+    assert sweep(tmp_path, to_yaml(parts)) == parts
+
+
+def test_a_sample_is_the_same_values_for_every_seed():
+    (part,) = load_sweep("search_model")
+    values = {"model.inducing": 60, "selection.utility": "surprisal"}
+    trial = sample_trial(part, 7, values)
+    assert list(trial.runs) == [f"sample007-seed{seed}" for seed in range(3)]
+    assert {config.model.inducing for config in trial.runs.values()} == {60}
+    assert {config.seed for config in trial.runs.values()} == {0, 1, 2}
+
+
+SEARCH = "search: {space: {model.inducing: {low: 10, high: 20}}}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "overrides", "said"),
+    [
+        ("seads: 2", (), "seads.*nearest is seeds"),
+        ("seeds: 0", (), "seeds is 0"),
+        ("methods: [pamll]", (), "method is 'pamll'.*nearest is paml"),
+        ("overrides: {model.inducin: 3}", (), "model.inducin.*nearest is model.inducing"),
+        ("overrides: {seed: 3}", (), "seeds"),
+        ("grid: {method: [uni]}", (), "methods"),
+        ("grid: {model.inducing: 3}", (), "grid.model.inducing is 3 but should be a list"),
+        ("experiments: [cartpol]", (), "nearest is cartpole"),
+        ("seeds: 2", ("seed=3",), "seeds=\\["),
+        ("seeds: 2", ("rounds",), "dotted.key=value"),
+        ("include: []", (), "include"),
+        ("include: [nothing.yaml]", (), "nothing.yaml cannot be read"),
+        (SEARCH, (), "at least two seeds"),
+        (SEARCH + "seeds: 2\nmethods: [uni, lhs]", (), "one method"),
+        (SEARCH + "seeds: 2\ngrid: {rounds: [1, 2]}", (), "instead of a grid"),
+        ("seeds: 2\nsearch: {space: {model.inducing: {low: 10}}}", (), "low and high"),
+        ("seeds: 2\nsearch: {space: {model.inducing: {low: 20, high: 10}}}", (), "not below"),
+        ("seeds: 2\nsearch: {space: {model.inducing: {low: 0, high: 10, log: true}}}", (), "positive low"),
+        ("seeds: 2\nsearch: {space: {model.inducing: {low: 0, high: 10}}}", (), "model.inducing is 0"),
+        (SEARCH + "seeds: 2\noverrides: {runtime.kind: ray}", (), "should be local, not ray"),
+        ("seeds: 2\nsearch: {space: {nonsense: {choices: [1]}}}", (), "nonsense"),
+    ],
+)
+def test_what_is_wrong_is_one_sentence(tmp_path, text, overrides, said):
+    with pytest.raises(UserError, match=said) as raised:
+        parts = sweep(tmp_path, text, *overrides)
+        search_corners(parts[0]) if parts[0].search else grid_trials(parts)
+    assert "\n" not in str(raised.value)
