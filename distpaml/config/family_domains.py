@@ -7,7 +7,8 @@ from distpaml.domains.base import Domain
 from distpaml.domains.carl import CarlDomain
 from distpaml.domains.family import FamilyError
 from distpaml.domains.gymnasium import Attributes, GymnasiumDomain, GymnasiumSettings
-from distpaml.domains.mjcf import MjcfDomain, MjcfSettings, Parameter
+from distpaml.domains.mjcf import MjcfDomain, MjcfSettings
+from distpaml.domains.model_edits import Parameter
 from distpaml.domains.mujoco import Camera
 
 ONLY: dict[str, tuple[str, ...]] = {
@@ -27,12 +28,16 @@ def built(config: FamilyConfig, name: str | None) -> Domain:
         raise FamilyError((sources[1],), f"should not be there beside domain.{sources[0]}: a family has one source")
     for key, valid in ONLY.items():
         if getattr(config, key) is not None and sources[0] not in valid:
-            raise FamilyError((key,), f"should not be there beside domain.{sources[0]}; it is for domain.{' or domain.'.join(valid)}")
+            raise FamilyError(
+                (key,), f"should not be there beside domain.{sources[0]}; it is for domain.{' or domain.'.join(valid)}"
+            )
     if not config.parameters:
         raise FamilyError(("parameters",), "should name at least one parameter, such as mass: {range: [1, 2], …}")
     for parameter in config.parameters:
         if not parameter.isidentifier() or parameter in ("pi", "e"):
-            raise FamilyError(("parameters", parameter), "should have a name of letters, digits and _, other than pi and e")
+            raise FamilyError(
+                ("parameters", parameter), "should have a name of letters, digits and _, other than pi and e"
+            )
     return {"mjcf": _mjcf, "gymnasium": _gymnasium, "carl": _carl}[sources[0]](config, config.parameters, name)
 
 
@@ -40,7 +45,9 @@ def _mjcf(config: FamilyConfig, parameters: Mapping[str, ParameterConfig], name:
     assert config.mjcf is not None
     for key, given in parameters.items():
         if given.attribute is not None:
-            raise FamilyError(("parameters", key, "attribute"), "should not be there: an MJCF family has sets and scales")
+            raise FamilyError(
+                ("parameters", key, "attribute"), "should not be there: an MJCF family has sets and scales"
+            )
     settings = MjcfSettings(
         states=config.states,
         controls=config.controls,
@@ -61,10 +68,14 @@ def _gymnasium(config: FamilyConfig, parameters: Mapping[str, ParameterConfig], 
     family = {}
     for key, given in parameters.items():
         if given.scales:
-            raise FamilyError(("parameters", key, "scales"), "should not be there: a gymnasium family has attribute and sets")
+            raise FamilyError(
+                ("parameters", key, "scales"), "should not be there: a gymnasium family has attribute and sets"
+            )
         for attribute, value in given.sets.items():
             if isinstance(value, tuple):
-                raise FamilyError(("parameters", key, "sets", attribute), "should be one number or expression, not a list")
+                raise FamilyError(
+                    ("parameters", key, "sets", attribute), "should be one number or expression, not a list"
+                )
         sets = {given.attribute: key} if given.attribute else {} if given.sets else {key: key}
         family[key] = Attributes(_range(key, given), {**sets, **given.sets})
     source = config.gymnasium
@@ -75,7 +86,9 @@ def _carl(config: FamilyConfig, parameters: Mapping[str, ParameterConfig], name:
     assert config.carl is not None
     for key, given in parameters.items():
         if given.sets or given.scales or given.attribute:
-            raise FamilyError(("parameters", key), "should have a range at most: a parameter of CARL is a context feature")
+            raise FamilyError(
+                ("parameters", key), "should have a range at most: a parameter of CARL is a context feature"
+            )
     ranges = {key: given.range for key, given in parameters.items()}
     return CarlDomain(config.carl.make, ranges, _settings(config, config.carl.observe), config.carl.context, name)
 

@@ -48,11 +48,11 @@ def _number(text: str, where: str) -> float:
 
 
 class SignalConfig(Section):
-    """One signal for all tasks of a seed; several controls have one each, of the same kind."""
+    """One signal for all tasks of a seed; several controls have one each, of the same shape."""
 
     recorded: Annotated[dict[str, List[float]], BeforeValidator(_columns)] = Field(default_factory=dict)
     """A csv file with a column per control and a row per step."""
-    kind: Literal["ramp", "chirp", "prbs", "multisine", "recorded"] = Field(
+    shape: Literal["ramp", "chirp", "prbs", "multisine", "recorded"] = Field(
         default_factory=lambda data: "recorded" if data.get("recorded") else "ramp"
     )
     """`ramp`: the paper's; `chirp`: a rising tone; `prbs`: a random binary sequence; `multisine`; `recorded`."""
@@ -60,7 +60,7 @@ class SignalConfig(Section):
     """Intervals of single controls; what the domain or the actuator says unless given."""
     noise: Annotated[float, Field(ge=0)] | None = None
     """Standard deviation of the noise, in the unit of the control; 1 for the paper's domains, a tenth of the half range
-    for the ramps of others, none for the other kinds."""
+    for the ramps of others, none for the other shapes."""
     frequencies: Interval | None = None
     """`chirp`, `multisine`: Hz, from and to; one and ten periods within a trajectory unless given."""
     hold: Positive = 5
@@ -68,12 +68,12 @@ class SignalConfig(Section):
     sines: Positive = 8
     """`multisine`: how many."""
 
-    @field_validator("kind")
+    @field_validator("shape")
     @classmethod
-    def _recorded_if_there(cls, kind: str, info: ValidationInfo) -> str:
-        if (kind == "recorded") != bool(info.data.get("recorded", kind == "recorded")):
+    def _recorded_if_there(cls, shape: str, info: ValidationInfo) -> str:
+        if (shape == "recorded") != bool(info.data.get("recorded", shape == "recorded")):
             raise ValueError("should be 'recorded' where domain.signal.recorded is given, and only there")
-        return kind
+        return shape
 
     @field_validator("frequencies")
     @classmethod
@@ -85,5 +85,5 @@ class SignalConfig(Section):
     def signal(self) -> Signal:
         """As the simulator reads it."""
         return Signal(
-            self.kind, self.limits, self.noise, self.frequencies, self.hold, self.sines, self.recorded
+            self.shape, self.limits, self.noise, self.frequencies, self.hold, self.sines, self.recorded
         )  # fmt: skip

@@ -11,8 +11,8 @@ from distpaml.config.families import KEYS, FamilyConfig, family_of
 from distpaml.config.section import Interval, List, Positive, Section
 from distpaml.config.validation_errors import beside_error, choice_error
 from distpaml.domains import Domain, get_domain
+from distpaml.domains.environments import label
 from distpaml.domains.family import FamilyError
-from distpaml.domains.gymnasium import label
 from distpaml.domains.model_files import label_of
 from distpaml.errors import UserError
 from distpaml.names import nearest
@@ -96,7 +96,6 @@ class DomainConfig(FamilyConfig):
             if low <= 0 and parameter in own and own[parameter][0] > 0:
                 raise PydanticCustomError("below", "should be positive", {"below": parameter})
         return box
-
 
     @field_validator("control_limit", mode="before")
     @classmethod

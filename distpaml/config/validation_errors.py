@@ -41,7 +41,7 @@ def choice_error(choices: Iterable[str], **context: Any) -> PydanticCustomError:
     return PydanticCustomError("choice", "choice", {"choices": list(choices), **context})
 
 
-def beside_error(key: Sequence[str], said: str) -> PydanticCustomError:
+def beside_error(key: Sequence[str | int], said: str) -> PydanticCustomError:
     """A fault that is not of the validated key but of `key` in the same section; for use in validators."""
     return PydanticCustomError("beside", "{said}", {"said": said, "beside": list(key)})
 
@@ -55,7 +55,8 @@ def _sentence(
     path += str(context["below"]).split(".") if "below" in context else []
     path = [*path[:-1], *context["beside"]] if "beside" in context else path
     key = _dotted(path)
-    value = context.get("value", fault["input"] if "[key]" in fault["loc"] else _lookup(tree, path, fault["input"]))
+    given = None if "beside" in context else fault["input"]
+    value = context.get("value", given if "[key]" in fault["loc"] else _lookup(tree, path, given))
     if fault["type"] == "extra_forbidden":
         said = f"{key} (here {shown(value)}) is not a key{_nearest_key(key, list(dotted_keys(model)))}"
     elif fault["type"] == "choice" and "value" not in context and "below" in context:

@@ -131,7 +131,7 @@ def key_lines(path: Path) -> dict[str, int]:
 
 
 def line_of(key: str, lines: dict[str, int]) -> str:
-    """", line 12" for a key, or for the nearest one above it that the file has; nothing if it has none."""
+    """ ", line 12" for a key, or for the nearest one above it that the file has; nothing if it has none."""
     while key and key not in lines:
         key = key[: max(key.rfind("."), key.rfind("["), 0)]
     return f", line {lines[key]}" if key else ""

@@ -82,8 +82,8 @@ class Domain(ABC):
             )
         if controls.ndim != 3 or controls.shape[::2] != (len(tasks), len(self.controls)):
             raise ValueError(
-                f"{self.name}: controls must have shape [{len(tasks)}, T - 1, {len(self.controls)}], one signal per task, "
-                f"not {list(controls.shape)}."
+                f"{self.name}: controls must have shape [{len(tasks)}, T - 1, {len(self.controls)}], one signal per "
+                f"task, not {list(controls.shape)}."
             )
         for what, values in (("starts", starts), ("controls", controls)):
             if not np.isfinite(values).all():

@@ -10,8 +10,11 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
+from distpaml.domains.environments import plain
 from distpaml.domains.family import FamilyError
-from distpaml.domains.gymnasium import Attributes, GymnasiumDomain, GymnasiumSettings, _plain
+from distpaml.domains.gymnasium import DEFAULTS, Attributes, GymnasiumDomain, GymnasiumSettings
 from distpaml.names import nearest
 from distpaml.types import Array
 
@@ -25,7 +28,7 @@ class CarlDomain(GymnasiumDomain):
         self,
         make: str,
         parameters: Mapping[str, tuple[float, float] | None],
-        settings: GymnasiumSettings = GymnasiumSettings(),
+        settings: GymnasiumSettings = DEFAULTS,
         context: Mapping[str, float] | None = None,
         name: str | None = None,
     ) -> None:
@@ -35,7 +38,9 @@ class CarlDomain(GymnasiumDomain):
         for where, names in ((("parameters",), parameters), (("carl", "context"), self._context)):
             for feature in names:
                 if feature not in features:
-                    raise FamilyError((*where, feature), f"{make} has no context feature {feature!r}{nearest(feature, features)}")
+                    raise FamilyError(
+                        (*where, feature), f"{make} has no context feature {feature!r}{nearest(feature, features)}"
+                    )
         boxes = {f: interval or added_range(f, features[f]) for f, interval in parameters.items()}
         super().__init__(make, {f: Attributes(box, {f: f}) for f, box in boxes.items()}, settings, name=name)
 
@@ -48,7 +53,7 @@ class CarlDomain(GymnasiumDomain):
     def _flat(self, environment: Any, observation: Any) -> Array:
         from gymnasium.spaces import flatten
 
-        return flatten(environment.base_observation_space, observation["obs"]).astype(float)
+        return np.array(flatten(environment.base_observation_space, observation["obs"]), np.float64)
 
     def _check_expressions(self) -> None:
         """A feature is its own expression."""
@@ -59,7 +64,9 @@ def environment_class(make: str) -> Any:
     try:
         import carl.envs
     except Exception as error:  # CARL imports pygame and old gymnasium interfaces
-        raise FamilyError(("carl",), f"CARL cannot be imported ({_plain(error)}): pip install 'distpaml[carl]'") from error
+        raise FamilyError(
+            ("carl",), f"CARL cannot be imported ({plain(error)}): pip install 'distpaml[carl]'"
+        ) from error
     names = [name for name in dir(carl.envs) if name.startswith("CARL")]
     if make not in names:
         raise FamilyError(("carl",), f"CARL has no environment {make!r}{nearest(make, names)}")

@@ -5,8 +5,8 @@
     option.ATTRIBUTE             what the whole model has
     ….INDEX                      one component; without it a single value goes to the first, as in MJCF
 
-`fromto[5]` is the same as `fromto.5`, but has to be quoted in the braces of YAML. Only what is a real number, or an array
-of them, can be addressed.
+`fromto[5]` is the same as `fromto.5`, but has to be quoted in the braces of YAML. Only what is a real number, or an
+array of them, can be addressed.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ KINDS = {
 """Kinds of elements, each with the list of an MjSpec that holds them."""
 WHOLE = ("option",)
 """Kinds of which a model has one, without a name."""
+
 
 class AddressError(UserError):
     """Nothing is at an address; the text says why, to go after "but"."""

@@ -17,8 +17,8 @@ Limits = tuple[float, float]
 class FamilyError(UserError):
     """Something is wrong with a family; `key` says where in its description, `said` goes after "but"."""
 
-    def __init__(self, key: Sequence[str], said: str) -> None:
-        super().__init__(f"{'.'.join(key)}: {said}.")
+    def __init__(self, key: Sequence[str | int], said: str) -> None:
+        super().__init__(f"{'.'.join(map(str, key))}: {said}.")
         self.key, self.said = tuple(key), said
 
 
@@ -42,7 +42,7 @@ def selected(wanted: Sequence[str] | None, there: Sequence[str], key: str, what:
     return list(wanted)
 
 
-def check_used(box: Mapping[str, object], settings: Mapping[tuple[str, ...], Expression]) -> None:
+def check_used(box: Mapping[str, object], settings: Mapping[tuple[str | int, ...], Expression]) -> None:
     """Every name in an expression is a parameter, and every parameter is in an expression."""
     mentioned: set[str] = set()
     for key, expression in settings.items():

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from distpaml.domains.base import Domain, SimulationError
+from distpaml.domains.environments import access_to, bare_environment, check_attribute, label, numbered, plain
 from distpaml.domains.expressions import ExpressionError, evaluate
 from distpaml.domains.family import Expression, FamilyError, Limits, check_used, control_limit, give
 from distpaml.domains.sketch import Links, chain
@@ -57,6 +58,9 @@ class GymnasiumSettings:
     """What a film shows: the angle of every link and its length."""
 
 
+DEFAULTS = GymnasiumSettings()
+
+
 class GymnasiumDomain(Domain):
     """The systems that an environment becomes when parameters change its attributes."""
 
@@ -67,7 +71,7 @@ class GymnasiumDomain(Domain):
         self,
         make: str,
         parameters: Mapping[str, Attributes],
-        settings: GymnasiumSettings = GymnasiumSettings(),
+        settings: GymnasiumSettings = DEFAULTS,
         options: Mapping[str, Any] | None = None,
         name: str | None = None,
     ) -> None:
@@ -81,8 +85,8 @@ class GymnasiumDomain(Domain):
         except (FamilyError, ModuleNotFoundError):
             raise
         except Exception as error:  # whatever an environment raises while it is made
-            raise FamilyError((self.source,), f"{make} cannot be made: {_plain(error)}") from error
-        self.access = _access(environment, settings.observe, (self.source, "observe"))
+            raise FamilyError((self.source,), f"{make} cannot be made: {plain(error)}") from error
+        self.access = access_to(environment, settings.observe, (self.source, "observe"))
         size = len(self._seen(environment, first))
         states = self._named(settings.states, size, self._own_names(environment, size), "states")
         give(self, states=states, angles=tuple(self._angles(states)), dt=self._dt(environment))
@@ -91,11 +95,11 @@ class GymnasiumDomain(Domain):
 
     def environment(self, values: Values, check: bool = False) -> Any:
         """The environment of a task; with `check` nothing is set, and attributes that it has not are an error."""
-        environment = _made(self.make, self.options)
+        environment = bare_environment(self.make, self.options)
         for name, given in self.parameters.items():
             for attribute, expression in given.sets.items():
                 if check:
-                    _check_attribute(environment, attribute, ("parameters", name, "sets", attribute))
+                    check_attribute(environment, attribute, ("parameters", name, "sets", attribute))
                 else:
                     setattr(environment, attribute, evaluate(expression, values))
         return environment
@@ -151,8 +155,8 @@ class GymnasiumDomain(Domain):
             seen = self._seen(environment, environment.reset(seed=int(seeds[0]))[0]) if len(seeds) else None
             if seen is None or not np.array_equal(seen, start):
                 raise SimulationError(
-                    f"{self.name} with {self.describe(task)} does not begin in the state that is asked for: it begins as "
-                    f"reset(seed=0) to reset(seed={RESETS - 1}) do, and not elsewhere."
+                    f"{self.name} with {self.describe(task)} does not begin in the state that is asked for: it begins "
+                    f"as reset(seed=0) to reset(seed={RESETS - 1}) do, and not elsewhere."
                 )
             return
         environment.reset(seed=0)
@@ -181,17 +185,17 @@ class GymnasiumDomain(Domain):
         if self.access == "observation":
             parts = getattr(space, "spaces", None)
             if isinstance(parts, Mapping):
-                return [n for key, part in parts.items() for n in _numbered(str(key), int(np.prod(part.shape or (1,))))]
-            return _numbered("observation", size)
+                return [n for key, part in parts.items() for n in numbered(str(key), int(np.prod(part.shape or (1,))))]
+            return numbered("observation", size)
         if hasattr(base, "set_state") and base.model.nq == base.model.nv == base.model.njnt:
             joints = [base.model.joint(i).name or f"joint{i}" for i in range(base.model.njnt)]
             return [*joints, *(f"{joint}_dot" for joint in joints)]
-        return _numbered("state", size)
+        return numbered("state", size)
 
     def _named(self, given: Sequence[str] | None, size: int, own: Sequence[str], key: str) -> tuple[str, ...]:
         names = tuple(given or own)
         if len(names) != size or len(set(names)) < size:
-            raise FamilyError((key,), f"should be {size} different names for {', '.join(_numbered('component', size))}")
+            raise FamilyError((key,), f"should be {size} different names for {', '.join(numbered('component', size))}")
         return names
 
     def _angles(self, states: Sequence[str]) -> list[str]:
@@ -213,11 +217,13 @@ class GymnasiumDomain(Domain):
             raise FamilyError((self.source,), f"{self.make} has actions {space}, which are no numbers")
         self._discrete, self._shape = isinstance(space, Discrete), space.shape or ()
         size = int(np.prod(self._shape)) if self._shape else 1
-        controls = self._named(self.settings.controls, size, _numbered("action", size), "controls")
+        controls = self._named(self.settings.controls, size, numbered("action", size), "controls")
         if isinstance(space, Discrete):
             ranges = [(float(space.start), float(space.start + space.n - 1))]
         else:
-            ranges = list(zip(space.low.ravel().astype(float).tolist(), space.high.ravel().astype(float).tolist(), strict=True))
+            ranges = list(
+                zip(space.low.ravel().astype(float).tolist(), space.high.ravel().astype(float).tolist(), strict=True)
+            )
         for name in self.settings.limits:
             if name not in controls:
                 raise FamilyError(("signal", "limits", name), f"there is no control {name!r}{nearest(name, controls)}")
@@ -226,7 +232,13 @@ class GymnasiumDomain(Domain):
             for name, own in zip(controls, ranges, strict=True)
         }
         give(self, controls=controls, limits={name: given for name, given in limits.items() if given is not None})
-        give(self, control_limit=control_limit(limits), alternations=5, control_noise=None, discrete_controls=self._discrete)
+        give(
+            self,
+            control_limit=control_limit(limits),
+            alternations=5,
+            control_noise=None,
+            discrete_controls=self._discrete,
+        )
 
     def _action(self, control: Array) -> Any:
         return int(control[0]) if self._discrete else control.reshape(self._shape)
@@ -254,55 +266,3 @@ class GymnasiumDomain(Domain):
         """What is seen after every reset [RESETS, S], in the middle of the box."""
         environment = self.environment({name: (low + high) / 2 for name, (low, high) in self.box.items()})
         return np.stack([self._seen(environment, environment.reset(seed=seed)[0]) for seed in range(RESETS)])
-
-
-def label(make: str) -> str:
-    """A name for reports: Pendulum-v1 is `pendulum`."""
-    plain = make.rpartition("/")[2].removeprefix("CARL")
-    return (plain.rpartition("-v")[0] or plain).lower()
-
-
-def _made(make: str, options: Mapping[str, Any]) -> Any:
-    """The bare environment, without wrappers that end episodes."""
-    try:
-        import gymnasium
-    except ModuleNotFoundError as error:
-        raise FamilyError(("gymnasium",), "gymnasium is not installed: pip install 'distpaml[gymnasium]'") from error
-    if make not in gymnasium.registry and ":" not in make:
-        raise FamilyError(("gymnasium",), f"gymnasium has no environment {make!r}{nearest(make, gymnasium.registry)}")
-    try:
-        return gymnasium.make(make, disable_env_checker=True, **options).unwrapped
-    except Exception as error:  # whatever an environment raises while it is made
-        raise FamilyError(("gymnasium",), f"{make} cannot be made: {_plain(error)}") from error
-
-
-def _check_attribute(environment: Any, attribute: str, key: tuple[str, ...]) -> None:
-    numbers = [name for name in dir(environment) if not name.startswith("_") and _is_number(environment, name)]
-    if attribute not in numbers:
-        raise FamilyError(key, f"the environment has no number {attribute!r}{nearest(attribute, numbers)}")
-
-
-def _is_number(environment: Any, name: str) -> bool:
-    try:
-        value = getattr(environment, name)
-    except Exception:  # a property that needs more than is there
-        return False
-    return isinstance(value, int | float | np.floating | np.integer) and not isinstance(value, bool)
-
-
-def _access(environment: Any, wanted: str | None, key: tuple[str, ...]) -> str:
-    base = environment.unwrapped
-    settable = hasattr(base, "set_state") or (
-        isinstance(getattr(base, "state", None), np.ndarray | tuple | list) and np.ndim(base.state) == 1
-    )
-    if wanted == "state" and not settable:
-        raise FamilyError(key, "the environment has no state that can be set; take observation")
-    return wanted or ("state" if settable else "observation")
-
-
-def _numbered(name: str, size: int) -> list[str]:
-    return [name] if size == 1 else [f"{name}_{i}" for i in range(size)]
-
-
-def _plain(error: Exception) -> str:
-    return " ".join(str(error).split()).rstrip(".") or type(error).__name__

@@ -1,7 +1,7 @@
 """`python -m distpaml.domains.inspect arm.xml`: what of a model can be varied, and a YAML file to begin with.
 
-A model is an MJCF file, `dm_control:NAME` or `gymnasium:NAME`. With a YAML file instead, or with `--try`, the corners of
-the box are simulated, and a film strip of them is drawn.
+A model is an MJCF file, `dm_control:NAME` or `gymnasium:NAME`. With a YAML file instead, or with `--try`, the
+corners of the box are simulated, and a film strip of them is drawn.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ SHOWN = {
     "option": ("gravity", "density", "viscosity", "wind"),
 }
 """What one would want to vary; `--all` lists every number."""
+PADDED = ("damping", "stiffness", "gear", "gainprm", "size")
+"""Arrays of which a file seldom gives more than the first values."""
 SUGGESTED = 3
 """Parameters in the YAML file to begin with."""
 
@@ -41,7 +43,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser = ArgumentParser(prog="python -m distpaml.domains.inspect", description=__doc__.partition("\n")[0])
     parser.add_argument("model", help="an MJCF file, dm_control:NAME, gymnasium:NAME, or a YAML file with a family")
     parser.add_argument("--all", action="store_true", help="list every number, not only those one would want to vary")
-    parser.add_argument("--try", dest="attempt", action="store_true", help="simulate the corners of the box, draw a film strip")
+    parser.add_argument(
+        "--try", dest="attempt", action="store_true", help="simulate the corners of the box, draw a film strip"
+    )
     parser.add_argument("--out", metavar="FILE", help="where to draw the film strip; NAME-corners.png unless given")
     options = parser.parse_args(arguments)
     try:
@@ -61,17 +65,18 @@ def _inspect(source: str, everything: bool, attempt: bool, out: str | None) -> i
         raise UserError(f"{source} cannot be used: {error}.") from error
     except ValueError as error:
         raise UserError(f"{source} cannot be compiled: {' '.join(str(error).split())}.") from error
-    print(f"# {label_of(source)}: {model.njnt} joints, {model.nu} actuators, {model.nbody - 1} bodies, timestep {model.opt.timestep:g} s")
+    parts = f"{model.njnt} joints, {model.nu} actuators, {model.nbody - 1} bodies, timestep {model.opt.timestep:g} s"
+    print(f"# {label_of(source)}: {parts}")
     for address, value in listed(spec, everything):
         print(f"#   {address:<40} {value}")
-    text = suggestion(source, spec)
-    print(text, end="")
+    library = source.startswith(("dm_control:", "gymnasium:"))
+    print(suggestion(source if library else Path(source).name, spec), end="")
     if not attempt:
         return 0
-    from distpaml.config import ExperimentConfig
+    from distpaml.config.load import ExperimentConfig
 
     print()
-    return _try_family(ExperimentConfig.from_yaml(text), out)
+    return _try_family(ExperimentConfig.from_yaml(suggestion(source, spec)), out)
 
 
 def listed(spec: MjSpec, everything: bool = False) -> Iterator[tuple[str, str]]:
@@ -84,14 +89,15 @@ def listed(spec: MjSpec, everything: bool = False) -> Iterator[tuple[str, str]]:
             for attribute in attributes(element) if everything else wanted:
                 address = f"{name}.{attribute}"
                 value = Address.find(spec, address).read(spec)
-                if everything or (not is_open(value) and value.any()):
-                    yield address, "left to the compiler" if is_open(value) else number(_trimmed(value))
+                if is_open(value) and everything:
+                    yield address, "left to the compiler"
+                elif not is_open(value) and (everything or value.any()):
+                    yield address, number(_trimmed(value) if attribute in PADDED else value)
 
 
 def suggestion(source: str, spec: MjSpec) -> str:
     """A config to edit: masses and dampings, from half to twice what they are."""
-    library = source.startswith(("dm_control:", "gymnasium:"))
-    lines = ["domain:", f"  mjcf: {source if library else Path(source).name}", "  parameters:"]
+    lines = ["domain:", f"  mjcf: {source}", "  parameters:"]
     for parameter, address in _candidates(spec):
         lines.append(f"    {parameter}: {{range: [0.5, 2.0], scales: [{address}]}}  # times what is in the file")
     joints = [joint.name or f"joint{i}" for i, joint in enumerate(spec.joints) if joint.type.value >= 2]
@@ -105,7 +111,13 @@ def suggestion(source: str, spec: MjSpec) -> str:
 def _candidates(spec: MjSpec) -> list[tuple[str, str]]:
     """Names and addresses of the first numbers that are there and not zero, in several elements."""
     found: list[tuple[str, str]] = []
-    for kind, attribute in (("geom", "mass"), ("body", "mass"), ("joint", "damping"), ("geom", "density"), ("joint", "armature")):
+    for kind, attribute in (
+        ("geom", "mass"),
+        ("body", "mass"),
+        ("joint", "damping"),
+        ("geom", "density"),
+        ("joint", "armature"),
+    ):
         for name in names_of(spec, kind):
             element = Address.find(spec, f"{name}.{attribute}").element(spec)
             moving = kind == "joint" or (name != "body.world" and (kind == "body" or element.parent.name != "world"))
@@ -118,7 +130,7 @@ def _candidates(spec: MjSpec) -> list[tuple[str, str]]:
 
 
 def _loaded(path: str) -> ExperimentConfig:
-    from distpaml.config import load
+    from distpaml.config.load import load
 
     return load(path)
 

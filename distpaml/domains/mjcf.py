@@ -11,38 +11,26 @@ named move along unseen, from where the model starts. Actuators that are not nam
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from distpaml.types import Array
-from distpaml.domains.elements import Address, AddressError, is_open
 from distpaml.domains.expressions import ExpressionError, evaluate
-from distpaml.domains.family import Expression, FamilyError, Limits, check_used, control_limit, give, selected
+from distpaml.domains.family import Expression, FamilyError, Limits, control_limit, give, selected
+from distpaml.domains.model_edits import Edit, Parameter, Setting, differ, model_edits
 from distpaml.domains.model_files import ModelError, ModelText
 from distpaml.domains.mujoco import Camera, MujocoDomain
 from distpaml.domains.stick_figure import StickFigure
 from distpaml.names import nearest
+from distpaml.types import Array
 
 if TYPE_CHECKING:
     from mujoco import MjModel, MjSpec
 
-Values = Mapping[str, float]
 INTEGRATORS = {"Euler": 0, "RK4": 1, "implicit": 2, "implicitfast": 3}
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """One parameter of a family: its interval, and what of the model follows from it."""
-
-    interval: tuple[float, float]
-    sets: Mapping[str, Expression | Sequence[Expression]] = field(default_factory=dict)
-    """Addresses, each with the expression, or the list of them, that it is set to."""
-    scales: Sequence[str] = ()
-    """Addresses whose value in the file is multiplied by the parameter."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +53,7 @@ class MjcfSettings:
     camera: Camera | None = None
 
 
-Edit = Callable[["MjSpec", Values], None]
+DEFAULTS = MjcfSettings()
 
 
 class MjcfDomain(MujocoDomain):
@@ -75,12 +63,12 @@ class MjcfDomain(MujocoDomain):
         self,
         text: ModelText,
         parameters: Mapping[str, Parameter],
-        settings: MjcfSettings = MjcfSettings(),
+        settings: MjcfSettings = DEFAULTS,
         name: str | None = None,
     ) -> None:
         box = {parameter: given.interval for parameter, given in parameters.items()}
         self._assemble(text, box, settings, name)
-        self.edits = list(self._edits(parameters))
+        self.edits: list[Edit] = model_edits(self.parsed, parameters)
 
     def _assemble(
         self, text: ModelText, box: Mapping[str, tuple[float, float]], settings: MjcfSettings, name: str | None
@@ -96,7 +84,9 @@ class MjcfDomain(MujocoDomain):
             said = str(error) if isinstance(error, ModelError) else f"MuJoCo cannot compile it: {_plain(error)}"
             raise FamilyError(("mjcf",), said) from error
         joints = selected(settings.states, _names(self.nominal, "joint"), "states", f"joint of {text.label}")
-        actuators = selected(settings.controls, _names(self.nominal, "actuator"), "controls", f"actuator of {text.label}")
+        actuators = selected(
+            settings.controls, _names(self.nominal, "actuator"), "controls", f"actuator of {text.label}"
+        )
         if not actuators:
             raise FamilyError(("mjcf",), "it has no actuator, hence nothing to control")
         self._columns, states, angles = self._states(joints)
@@ -104,7 +94,9 @@ class MjcfDomain(MujocoDomain):
         limits = self._limits(actuators)
         give(self, states=tuple(states), angles=tuple(angles), controls=tuple(actuators))
         give(self, limits={name: interval for name, interval in limits.items() if interval is not None})
-        give(self, control_limit=control_limit(limits), alternations=5, control_noise=None, integrator=self._integrator())
+        give(
+            self, control_limit=control_limit(limits), alternations=5, control_noise=None, integrator=self._integrator()
+        )
         self.rest = self._rest()
 
     @property
@@ -135,14 +127,14 @@ class MjcfDomain(MujocoDomain):
         return np.ascontiguousarray(whole[..., self._columns])
 
     def check(self) -> None:
-        """Compile both ends of every interval, the others at their middle: what fails, or changes nothing, is an error."""
+        """Both ends of every interval compile, with the others at their middle, and make a difference."""
         middle = np.array([(low + high) / 2 for low, high in self.box.values()])
         for i, (name, interval) in enumerate(self.box.items()):
             ends = []
             for end in interval:
                 task = np.where(np.arange(len(middle)) == i, end, middle)
                 ends.append(self.compiled(task, ("parameters", name, "range")))
-            if not _differ(*ends):
+            if not differ(*ends):
                 raise FamilyError(("parameters", name), f"makes no difference to the compiled model{self._why(name)}")
 
     def compiled(self, task: Array, key: tuple[str, ...]) -> MjModel:
@@ -152,16 +144,6 @@ class MjcfDomain(MujocoDomain):
         except ValueError as error:
             said = f"MuJoCo cannot compile {self.text.label} with {self.describe(task)}: {_plain(error)}"
             raise FamilyError(key, said) from error
-
-    @cached_property
-    def figure(self) -> StickFigure:
-        """How it is drawn."""
-        return StickFigure.of(self.nominal, self.rest[: self.nominal.nq])
-
-    def look(self, states: Array, task: Array) -> Array:
-        positions = self.whole_states(states.reshape(-1, states.shape[-1]))[:, : self.nominal.nq]
-        points = self.figure.points(self.model(task), positions)
-        return points.reshape(*states.shape[:-1], *points.shape[1:])
 
     @property
     def camera(self) -> Camera:  # type: ignore[override]
@@ -178,32 +160,6 @@ class MjcfDomain(MujocoDomain):
         centre, size = (low + high) / 2, (high - low)
         return Camera((float(centre[0]), 0.0, float(centre[2])), float(1.1 * max(size[2], size[0], 0.1)))
 
-    def _edits(self, parameters: Mapping[str, Parameter]) -> Iterator[Edit]:
-        expressions: dict[tuple[str, ...], Expression] = {}
-        addresses: dict[tuple[str, ...], Address] = {}
-        for name, given in parameters.items():
-            for address in [*given.sets, *given.scales]:
-                key = _key(name, given, address)
-                try:
-                    addresses[key] = Address.find(self.parsed, address)
-                except AddressError as error:
-                    raise FamilyError(key, str(error)) from error
-            for address, value in given.sets.items():
-                values = [value] if isinstance(value, str | int | float) else value
-                key = ("parameters", name, "sets", address)
-                room = addresses[key].room(self.parsed)
-                if not 1 <= len(values) <= room:
-                    raise FamilyError(key, f"should be at most {room} value{'s' if room > 1 else ''}, not {len(values)}")
-                expressions |= {(*key, *([str(i)] if len(values) > 1 else [])): one for i, one in enumerate(values)}
-                yield _Setting(addresses[key], tuple(values), key)
-            for address in given.scales:
-                key = ("parameters", name, "scales", str(list(given.scales).index(address)))
-                if is_open(addresses[key].read(self.parsed)):
-                    raise FamilyError(key, "is not in the file, so that it cannot be scaled; set it instead")
-                expressions[key] = name if name.isidentifier() else 1.0
-                yield _Scaling(addresses[key], name)
-        check_used(self.box, expressions)
-
     def _states(self, joints: Sequence[str]) -> tuple[list[int], list[str], list[str]]:
         """Columns of MuJoCo's state, their names, and which of these are angles."""
         import mujoco
@@ -217,13 +173,15 @@ class MjcfDomain(MujocoDomain):
                 others = [name for i, name in enumerate(names) if model.jnt_type[i] >= 2]
                 raise FamilyError(
                     ("states",),
-                    f"{joint} is a {kind.name[6:].lower()} joint, whose orientation is no list of numbers; name the joints "
-                    f"to be learned without it{': ' + ', '.join(others) if others else ''}",
+                    f"{joint} is a {kind.name[6:].lower()} joint, whose orientation is no list of numbers; name the "
+                    f"joints to be learned without it{': ' + ', '.join(others) if others else ''}",
                 )
             positions.append(int(model.jnt_qposadr[index]))
             velocities.append(model.nq + int(model.jnt_dofadr[index]))
         hinges = [joint for joint in joints if model.jnt_type[names.index(joint)] == mujoco.mjtJoint.mjJNT_HINGE]
-        activations = [f"{name}_act" for i, name in enumerate(_names(model, "actuator")) for _ in range(model.actuator_actnum[i])]
+        activations = [
+            f"{name}_act" for i, name in enumerate(_names(model, "actuator")) for _ in range(model.actuator_actnum[i])
+        ]
         states = [*joints, *(f"{joint}_dot" for joint in joints), *activations]
         if not joints or len(set(states)) < len(states):
             raise FamilyError(("states",), "should be joints of the model, with names that differ")
@@ -244,7 +202,9 @@ class MjcfDomain(MujocoDomain):
         if wanted is None:
             return self.parsed.option.integrator
         if wanted not in INTEGRATORS:
-            raise FamilyError(("integrator",), f"should be one of {', '.join(INTEGRATORS)}{nearest(wanted, INTEGRATORS)}")
+            raise FamilyError(
+                ("integrator",), f"should be one of {', '.join(INTEGRATORS)}{nearest(wanted, INTEGRATORS)}"
+            )
         return INTEGRATORS[wanted]
 
     def _rest(self) -> Array:
@@ -270,39 +230,11 @@ class MjcfDomain(MujocoDomain):
     def _why(self, name: str) -> str:
         """A guess at why a parameter changes nothing."""
         for edit in self.edits:
-            if isinstance(edit, _Setting) and edit.key[1] == name and edit.address.kind == "geom":
+            if isinstance(edit, Setting) and edit.key[1] == name and edit.address.kind == "geom":
                 body = edit.address.element(self.parsed).parent
                 if edit.address.attribute in ("mass", "density", "size", "fromto") and body.explicitinertial:
                     return f": the body {body.name!r} has an <inertial> of its own, so set body.{body.name}.mass"
         return ""
-
-
-@dataclass(frozen=True)
-class _Setting:
-    address: Address
-    values: tuple[Expression, ...]
-    key: tuple[str, ...]
-
-    def __call__(self, spec: MjSpec, values: Values) -> None:
-        try:
-            self.address.write(spec, np.array([evaluate(value, values) for value in self.values]))
-        except ExpressionError as error:
-            raise FamilyError(self.key, str(error)) from error
-
-
-@dataclass(frozen=True)
-class _Scaling:
-    address: Address
-    parameter: str
-
-    def __call__(self, spec: MjSpec, values: Values) -> None:
-        self.address.write(spec, values[self.parameter] * self.address.read(spec))
-
-
-def _key(name: str, given: Parameter, address: str) -> tuple[str, ...]:
-    if address in given.sets:
-        return "parameters", name, "sets", address
-    return "parameters", name, "scales", str(list(given.scales).index(address))
 
 
 def _names(model: MjModel, kind: str) -> list[str]:
@@ -310,25 +242,6 @@ def _names(model: MjModel, kind: str) -> list[str]:
     named = {"joint": (model.joint, model.njnt), "actuator": (model.actuator, model.nu)}
     find, count = named[kind]
     return [find(i).name or f"{kind}{i}" for i in range(count)]
-
-
-UNSEEN = ("vis", "mat_", "tex_", "light_", "cam_", "name", "text", "skin", "mesh_", "signature")
-"""What has no part in the dynamics."""
-
-
-def _differ(one: MjModel, other: MjModel) -> bool:
-    """Whether two compiled models differ in anything that moves them."""
-    for first, second in ((one, other), (one.opt, other.opt)):
-        for name in dir(first):
-            if not name.startswith(("_", *UNSEEN)) and not name.endswith(("rgba", "matid")):
-                a, b = getattr(first, name), getattr(second, name)
-                if isinstance(a, np.ndarray | float | int) and not _same(a, b):
-                    return True
-    return False
-
-
-def _same(a: Any, b: Any) -> bool:
-    return bool(np.array_equal(a, b))
 
 
 def _plain(error: Exception) -> str:

@@ -92,7 +92,9 @@ def _suite_file(name: str) -> Path:
     suite = Path(str(files("dm_control") / "suite"))
     path = suite / f"{name}.xml"
     if not path.is_file():
-        raise ModelError(f"dm_control's suite has no model {name!r}{nearest(name, [p.stem for p in suite.glob('*.xml')])}")
+        raise ModelError(
+            f"dm_control's suite has no model {name!r}{nearest(name, [p.stem for p in suite.glob('*.xml')])}"
+        )
     return path
 
 
@@ -124,7 +126,9 @@ def _flattened(path: Path, folder: Path, above: tuple[Path, ...]) -> ElementTree
     except (OSError, ValueError) as error:
         hint = nearest(path.name, [p.name for p in path.parent.glob("*.xml")]) if path.parent.is_dir() else ""
         reason = getattr(error, "strerror", None) or error
-        raise ModelError(f"the file {path.name} cannot be read ({reason}){'' if hint.endswith('none') else hint}") from error
+        raise ModelError(
+            f"the file {path.name} cannot be read ({reason}){'' if hint.endswith('none') else hint}"
+        ) from error
     if root.tag not in ("mujoco", "mujocoinclude"):
         raise ModelError(f"{path.name} is not MJCF: its root is <{root.tag}> and not <mujoco>")
     for parent in list(root.iter()):

@@ -9,13 +9,14 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
 from distpaml.domains.base import Domain, SimulationError
+from distpaml.domains.stick_figure import StickFigure
 from distpaml.types import Array
 
 if TYPE_CHECKING:
@@ -77,6 +78,20 @@ class MujocoDomain(Domain):
                     "of the box, or lower the control limit."
                 )
         return self.observed(states)
+
+    @cached_property
+    def figure(self) -> StickFigure:
+        """How it is drawn."""
+        middle = np.array([(low + high) / 2 for low, high in self.box.values()])
+        model = self.model(middle)
+        start = self.whole_states(self.start(np.random.default_rng(0))[None])[0]
+        return StickFigure.of(model, start[: model.nq])
+
+    def look(self, states: Array, task: Array) -> Array | None:
+        model = self.model(task)
+        positions = self.whole_states(states.reshape(-1, states.shape[-1]))[:, : model.nq]
+        points = self.figure.points(model, positions)
+        return points.reshape(*states.shape[:-1], *points.shape[1:])
 
     def whole_states(self, starts: Array) -> Array:
         """MuJoCo's states [N, nq + nv + na] from those of the domain [N, S]."""

@@ -24,7 +24,7 @@ from distpaml.types import Array
 class Signal:
     """Which signal, and its numbers; the default is the paper's."""
 
-    kind: str = "ramp"
+    shape: str = "ramp"
     limits: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """Of single controls, in place of the domain's."""
     noise: float | None = None
@@ -43,20 +43,20 @@ def control_signals(
     domain: Domain, signal: Signal, limit: float, alternations: int, length: int, rng: np.random.Generator
 ) -> Array:
     """Controls [length − 1, U] of a trajectory of `length` states, all of them within ±`limit` as well."""
-    if signal.kind == "recorded":
+    if signal.shape == "recorded":
         return _recorded(domain, signal, limit, length)
     columns = []
     for number, name in enumerate(domain.controls):
         low, high = control_range(domain, signal, name, limit)
         centre, radius = (low + high) / 2, (high - low) / 2
-        if signal.kind == "ramp":
-            shape = alternating_ramp(radius, min(alternations + number, length), length)
+        if signal.shape == "ramp":
+            ideal = alternating_ramp(radius, min(alternations + number, length), length)
             noise = radius / 10 if domain.control_noise is None else domain.control_noise
         else:
-            shape = radius * SHAPES[signal.kind](signal, number, length, domain.dt, rng)
+            ideal = radius * SHAPES[signal.shape](signal, number, length, domain.dt, rng)
             noise = 0.0
         noise = noise if signal.noise is None else signal.noise
-        noisy = shape + noise * rng.standard_normal(length)
+        noisy = ideal + noise * rng.standard_normal(length)
         columns.append(centre + np.clip(noisy, -radius, radius)[:-1])
     values = np.stack(columns, axis=-1)
     return np.rint(values) if domain.discrete_controls else values
@@ -138,7 +138,7 @@ def _recorded(domain: Domain, signal: Signal, limit: float, length: int) -> Arra
         if outside.any():
             row = int(outside.argmax())
             raise UserError(
-                f"The recorded control {name} is {values[row, column]:g} in row {row + 1}, outside [{low:g}, {high:g}]; "
-                f"raise domain.control_limit or domain.signal.limits.{name}."
+                f"The recorded control {name} is {values[row, column]:g} in row {row + 1}, outside [{low:g}, "
+                f"{high:g}]; raise domain.control_limit or domain.signal.limits.{name}."
             )
     return values

@@ -99,7 +99,11 @@ def _visit(model: MjModel, body: int, children: dict[int, list[int]], detailed: 
             axis = np.empty(9)
             mujoco.mju_quat2Mat(axis, model.geom_quat[geom])
             half = model.geom_size[geom, 1] * axis.reshape(3, 3)[:, 2]
-            near = -1.0 if np.linalg.norm(model.geom_pos[geom] - half) <= np.linalg.norm(model.geom_pos[geom] + half) else 1.0
+            near = (
+                -1.0
+                if np.linalg.norm(model.geom_pos[geom] - half) <= np.linalg.norm(model.geom_pos[geom] + half)
+                else 1.0
+            )
             tour += [(body, geom, near), (body, geom, -near), (body, geom, near), frame]
     for child in children.get(body, []):
         tour += [*_visit(model, child, children, detailed), frame]

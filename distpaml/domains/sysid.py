@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from distpaml.domains.family import FamilyError
-from distpaml.domains.mjcf import MjcfDomain, MjcfSettings
+from distpaml.domains.mjcf import DEFAULTS, MjcfDomain, MjcfSettings
 from distpaml.domains.model_files import ModelError, ModelText, read_model
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class SysidDomain(MjcfDomain):
         self,
         text: ModelText,
         parameters: Iterable[SysidParameter],
-        settings: MjcfSettings = MjcfSettings(),
+        settings: MjcfSettings = DEFAULTS,
         name: str | None = None,
     ) -> None:
         box: dict[str, tuple[float, float]] = {}
@@ -72,7 +72,9 @@ class SysidDomain(MjcfDomain):
             edits.append(_Modifier(parameter, names))
         for key, (low, high) in box.items():
             if not (np.isfinite([low, high]).all() and low < high):
-                raise FamilyError(("parameters", key), f"should have finite bounds with min_value < max_value, not [{low}, {high}]")
+                raise FamilyError(
+                    ("parameters", key), f"should have finite bounds with min_value < max_value, not [{low}, {high}]"
+                )
         self._assemble(text, box, settings, name)
         self.edits = list(edits)
         self.check()
