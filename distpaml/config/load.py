@@ -10,7 +10,7 @@ from typing import Any
 from distpaml.config.families import anchored
 from distpaml.config.schema import ExperimentConfig
 from distpaml.config.validation_errors import checked, shown
-from distpaml.config.yaml_text import key_lines, line_of, parse_value, read
+from distpaml.config.yaml_text import line_of, parse_value, read
 from distpaml.errors import UserError
 
 QUICK = {
@@ -32,7 +32,7 @@ def load(config: str | Path | None = None, overrides: Sequence[str] = (), quick:
 
     `overrides` are `dotted.key=value` with YAML values; they win over `quick`, which wins over the file.
     """
-    source, tree, lines = _read(config)
+    source, tree, path = _read(config)
     if quick:
         tree = _shrunk(tree)
     written_by = {}
@@ -44,7 +44,7 @@ def load(config: str | Path | None = None, overrides: Sequence[str] = (), quick:
     def where(key: str) -> str:
         dotted = f"{key.partition('[')[0]}."
         touching = [w for w in written_by if dotted.startswith(f"{w}.") or f"{w}.".startswith(dotted)]
-        return written_by[touching[-1]] if touching else f"{source}{line_of(key, lines)}"
+        return written_by[touching[-1]] if touching else f"{source}{line_of(key, path)}"
 
     return checked(ExperimentConfig, tree, where)
 
@@ -61,11 +61,11 @@ def worked_examples() -> dict[str, Path]:
     return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
 
 
-def _read(config: str | Path | None) -> tuple[str, Tree, dict[str, int]]:
-    """What the config is called, its contents, and the lines of its keys."""
+def _read(config: str | Path | None) -> tuple[str, Tree, Path | None]:
+    """What the config is called, its contents, and its file."""
     named = shipped() | worked_examples()
     if config is None:
-        return "the defaults", {}, {}
+        return "the defaults", {}, None
     if isinstance(config, str) and config in named:
         path, source = named[config], f"the shipped experiment {config}"
     else:
@@ -75,7 +75,7 @@ def _read(config: str | Path | None) -> tuple[str, Tree, dict[str, int]]:
         near = get_close_matches(path.stem, named, n=1)
         hint = f"the nearest is {near[0]}" if near else f"there are {', '.join(named)}"
         raise UserError(f"{shown(str(config))} is neither a file nor a shipped experiment; {hint}.")
-    return source, anchored(read(path), path.parent), key_lines(path)
+    return source, anchored(read(path), path.parent), path
 
 
 def parse_override(text: str) -> tuple[str, Any]:

@@ -13,7 +13,7 @@ from distpaml.config.families import anchored
 from distpaml.config.section import List, Positive, Section
 from distpaml.config.tasks import DescriptorConfig, DomainConfig
 from distpaml.config.validation_errors import checked, choice_error
-from distpaml.config.yaml_text import dump, key_lines, line_of, parse, read
+from distpaml.config.yaml_text import dump, line_of, parse, read
 
 
 class ModelConfig(Section):
@@ -171,8 +171,7 @@ class ExperimentConfig(Section):
     def from_yaml(cls, source: str | Path) -> Self:
         """The experiment in a YAML text (`str`) or in a file (`Path`)."""
         if isinstance(source, Path):
-            tree, lines = anchored(read(source), source.parent), key_lines(source)
-            return checked(cls, tree, lambda key: f"{source}{line_of(key, lines)}")
+            return checked(cls, anchored(read(source), source.parent), lambda key: f"{source}{line_of(key, source)}")
         return checked(cls, parse(source, "the YAML text"), lambda key: "the YAML text")
 
     def to_yaml(self) -> str:

@@ -12,6 +12,7 @@ import yaml
 from distpaml.errors import UserError
 
 LARGEST_FILE = 10_000_000  # bytes; a config has a few thousand, with a robot's meshes some millions
+DEEPEST, MOST_KEYS = 12, 20_000  # sections and keys among which the line of a key is looked for
 
 _INT = re.compile(r"^[-+]?[0-9]+$")
 _FLOAT = re.compile(r"^([-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$")
@@ -110,28 +111,26 @@ def read(path: Path) -> dict[str, Any]:
         raise UserError(f"{path} cannot be read: {error.strerror}.") from error
 
 
-def key_lines(path: Path) -> dict[str, int]:
-    """The line of every key of a YAML file that has been read: `model.inducing` → 12, from 1."""
-    root = yaml.compose(path.read_text(encoding="utf-8"), Loader=_Loader)
+def line_of(key: str, path: Path | None) -> str:
+    """ ", line 12" for a key of a YAML file that has been read, or for the nearest above it that the file has."""
+    if path is None:
+        return ""
     lines: dict[str, int] = {}
 
-    def visit(node: yaml.Node | None, prefix: str) -> None:
+    def visit(node: yaml.Node | None, prefix: str, deep: int) -> None:
+        if deep > DEEPEST or len(lines) > MOST_KEYS:  # aliases can make a small file endless
+            return
         if isinstance(node, yaml.MappingNode):
-            for key, value in node.value:
-                name = f"{prefix}.{key.value}".removeprefix(".")
-                lines[name] = key.start_mark.line + 1
-                visit(value, name)
+            for name, value in node.value:
+                here = f"{prefix}.{name.value}".removeprefix(".")
+                lines[here] = name.start_mark.line + 1
+                visit(value, here, deep + 1)
         elif isinstance(node, yaml.SequenceNode):
             for index, value in enumerate(node.value):
                 lines[f"{prefix}[{index}]"] = value.start_mark.line + 1
-                visit(value, f"{prefix}[{index}]")
+                visit(value, f"{prefix}[{index}]", deep + 1)
 
-    visit(root, "")
-    return lines
-
-
-def line_of(key: str, lines: dict[str, int]) -> str:
-    """ ", line 12" for a key, or for the nearest one above it that the file has; nothing if it has none."""
+    visit(yaml.compose(path.read_text(encoding="utf-8"), Loader=_Loader), "", 0)
     while key and key not in lines:
         key = key[: max(key.rfind("."), key.rfind("["), 0)]
     return f", line {lines[key]}" if key else ""

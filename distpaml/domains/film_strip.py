@@ -69,7 +69,9 @@ def _draw(strips: list[tuple[str, Array]], domain: Domain, path: Path, length: i
         for frame, line in enumerate(points):
             axis.plot(line[:, 0] + 1.15 * size * frame, line[:, 1], "-o", color="black", markersize=2.5, linewidth=1.4)
             seconds = domain.dt * frame * (length - 1) / (FRAMES - 1)
-            axis.annotate(f"{seconds:.2g} s", (1.15 * size * frame, points[..., 1].min()), fontsize=7, va="top")
+            axis.annotate(
+                f"{seconds:.2g} s", (1.15 * size * frame, points[..., 1].min() - 0.08 * size), fontsize=7, va="top"
+            )
         axis.set_aspect("equal")
         axis.axis("off")
     figure.savefig(path, dpi=110)

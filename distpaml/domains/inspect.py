@@ -49,8 +49,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--out", metavar="FILE", help="where to draw the film strip; NAME-corners.png unless given")
     options = parser.parse_args(arguments)
     try:
-        if options.model.endswith((".yaml", ".yml")):
-            return _try_family(_loaded(options.model), options.out)
+        if (family := _loaded(options.model)) is not None:
+            return _try_family(family, options.out)
         return _inspect(options.model, options.all, options.attempt, options.out)
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -129,10 +129,11 @@ def _candidates(spec: MjSpec) -> list[tuple[str, str]]:
     return found[:SUGGESTED] or [("gravity", "option.gravity[2]")]
 
 
-def _loaded(path: str) -> ExperimentConfig:
-    from distpaml.config.load import load
+def _loaded(name: str) -> ExperimentConfig | None:
+    """The config of a YAML file or of a worked example."""
+    from distpaml.config.load import load, worked_examples
 
-    return load(path)
+    return load(name) if name.endswith((".yaml", ".yml")) or name in worked_examples() else None
 
 
 def _try_family(config: ExperimentConfig, out: str | None) -> int:
