@@ -7,12 +7,11 @@ bounds, one's own `range` is taken, or half to twice its default.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
-from distpaml.domains.environments import plain
+from distpaml.domains.environments import plain, quietly
 from distpaml.domains.family import FamilyError
 from distpaml.domains.gymnasium import DEFAULTS, Attributes, GymnasiumDomain, GymnasiumSettings
 from distpaml.names import nearest
@@ -34,7 +33,8 @@ class CarlDomain(GymnasiumDomain):
     ) -> None:
         self._class = environment_class(make)
         self._context = dict(context or {})
-        features = self._class.get_context_features()
+        with quietly():  # its bounds are infinite, and ConfigSpace divides by their difference
+            features = self._class.get_context_features()
         for where, names in ((("parameters",), parameters), (("carl", "context"), self._context)):
             for feature in names:
                 if feature not in features:
@@ -46,14 +46,16 @@ class CarlDomain(GymnasiumDomain):
 
     def environment(self, values: Mapping[str, float], check: bool = False) -> Any:
         given = {} if check else dict(values)
-        environment = self._class(contexts={0: {**self._context, **given}})
-        environment.reset(seed=0)  # applies the context
+        with quietly():
+            environment = self._class(contexts={0: {**self._context, **given}})
+            environment.reset(seed=0)  # applies the context
         return environment
 
     def _flat(self, environment: Any, observation: Any) -> Array:
-        from gymnasium.spaces import flatten
+        return super()._flat(environment, observation["obs"])
 
-        return np.array(flatten(environment.base_observation_space, observation["obs"]), np.float64)
+    def _space(self, environment: Any) -> Any:
+        return environment.base_observation_space
 
     def _check_expressions(self) -> None:
         """A feature is its own expression."""
@@ -61,11 +63,14 @@ class CarlDomain(GymnasiumDomain):
 
 def environment_class(make: str) -> Any:
     """The class of `carl.envs` with this name."""
+    for name, value in (("PYGAME_HIDE_SUPPORT_PROMPT", "1"), ("SDL_VIDEODRIVER", "dummy")):
+        os.environ.setdefault(name, value)  # it opens a display as soon as it is imported
     try:
-        import carl.envs
+        with quietly():  # CARL warns of every package that its other environments would need
+            import carl.envs
     except Exception as error:  # CARL imports pygame and old gymnasium interfaces
         raise FamilyError(
-            ("carl",), f"CARL cannot be imported ({plain(error)}): pip install 'distpaml[carl]'"
+            ("carl",), f"CARL cannot be imported ({plain(error)}): see distpaml/domains/README.md for how to install it"
         ) from error
     names = [name for name in dir(carl.envs) if name.startswith("CARL")]
     if make not in names:

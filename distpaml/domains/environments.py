@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from distpaml.domains.family import FamilyError
 from distpaml.names import nearest
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Whatever is warned of meanwhile stays unsaid, also by those who ask to be heard."""
+    with warnings.catch_warnings(record=True):
+        warnings.simplefilter("ignore")
+        yield
 
 
 def label(make: str) -> str:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from distpaml.domains.base import Domain, SimulationError
-from distpaml.domains.environments import access_to, bare_environment, check_attribute, label, numbered, plain
+from distpaml.domains.environments import access_to, bare_environment, check_attribute, label, numbered, plain, quietly
 from distpaml.domains.expressions import ExpressionError, evaluate
 from distpaml.domains.family import Expression, FamilyError, Limits, check_used, control_limit, give
 from distpaml.domains.sketch import Links, chain
@@ -80,8 +80,9 @@ class GymnasiumDomain(Domain):
         self.make, self.parameters, self.settings, self.options = make, dict(parameters), settings, dict(options or {})
         self._check_expressions()
         try:
-            environment = self.environment(dict.fromkeys(self.box, np.nan), check=True)
-            first = environment.reset(seed=0)[0]
+            with quietly():
+                environment = self.environment(dict.fromkeys(self.box, np.nan), check=True)
+                first = environment.reset(seed=0)[0]
         except (FamilyError, ModuleNotFoundError):
             raise
         except Exception as error:  # whatever an environment raises while it is made
@@ -112,9 +113,13 @@ class GymnasiumDomain(Domain):
 
     def simulate(self, tasks: Array, starts: Array, controls: Array, threads: int = 1) -> Array:
         tasks, starts, controls = self.checked(tasks, starts, controls)
+        with quietly():  # gymnasium warns of steps after the end of an episode
+            return self._simulated(tasks, starts, controls)
+
+    def _simulated(self, tasks: Array, starts: Array, controls: Array) -> Array:
         states = np.empty((len(tasks), controls.shape[1] + 1, len(self.states)))
         for task, start, signal, trajectory in zip(tasks, starts, controls, states, strict=True):
-            environment = self.environment(dict(zip(self.box, task.tolist(), strict=True)))
+            environment = self._of_task(task)
             self._begin(environment, start, task)
             trajectory[0] = start
             for step, control in enumerate(signal, start=1):
@@ -125,6 +130,14 @@ class GymnasiumDomain(Domain):
                         f"(dt {self.dt:g} s): take this task out of the box, or lower the control limit."
                     )
         return states
+
+    def _of_task(self, task: Array) -> Any:
+        try:
+            return self.environment(dict(zip(self.box, task.tolist(), strict=True)))
+        except UserError:
+            raise
+        except Exception as error:  # whatever an environment raises while it is made
+            raise SimulationError(f"{self.name} with {self.describe(task)} cannot be made: {plain(error)}.") from error
 
     def check(self) -> None:
         """Step both ends of every interval, the others at their middle: what fails, or changes nothing, is an error."""
@@ -177,11 +190,15 @@ class GymnasiumDomain(Domain):
     def _flat(self, environment: Any, observation: Any) -> Array:
         from gymnasium.spaces import flatten
 
-        return np.array(flatten(environment.observation_space, observation), np.float64)
+        return np.array(flatten(self._space(environment), observation), np.float64)
+
+    def _space(self, environment: Any) -> Any:
+        """Of the observations."""
+        return environment.observation_space
 
     def _own_names(self, environment: Any, size: int) -> list[str]:
         """Joints of MuJoCo, keys of an observation, or numbers."""
-        base, space = environment.unwrapped, environment.observation_space
+        base, space = environment.unwrapped, self._space(environment)
         if self.access == "observation":
             parts = getattr(space, "spaces", None)
             if isinstance(parts, Mapping):
@@ -264,5 +281,6 @@ class GymnasiumDomain(Domain):
     @cached_property
     def _resets(self) -> Array:
         """What is seen after every reset [RESETS, S], in the middle of the box."""
-        environment = self.environment({name: (low + high) / 2 for name, (low, high) in self.box.items()})
+        with quietly():
+            environment = self.environment({name: (low + high) / 2 for name, (low, high) in self.box.items()})
         return np.stack([self._seen(environment, environment.reset(seed=seed)[0]) for seed in range(RESETS)])
