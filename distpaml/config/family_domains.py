@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from distpaml.config.families import FamilyConfig, ParameterConfig
 from distpaml.domains.base import Domain
 from distpaml.domains.carl import CarlDomain
+from distpaml.domains.environments import Attributes, GymnasiumSettings
 from distpaml.domains.family import FamilyError
-from distpaml.domains.gymnasium import Attributes, GymnasiumDomain, GymnasiumSettings
+from distpaml.domains.gymnasium import GymnasiumDomain
 from distpaml.domains.mjcf import MjcfDomain, MjcfSettings
 from distpaml.domains.model_edits import Parameter
 from distpaml.domains.mujoco import Camera

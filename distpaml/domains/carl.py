@@ -11,9 +11,9 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from distpaml.domains.environments import plain, quietly
+from distpaml.domains.environments import DEFAULTS, Attributes, GymnasiumSettings, plain, quietly
 from distpaml.domains.family import FamilyError
-from distpaml.domains.gymnasium import DEFAULTS, Attributes, GymnasiumDomain, GymnasiumSettings
+from distpaml.domains.gymnasium import GymnasiumDomain
 from distpaml.names import nearest
 from distpaml.types import Array
 
@@ -56,6 +56,10 @@ class CarlDomain(GymnasiumDomain):
 
     def _space(self, environment: Any) -> Any:
         return environment.base_observation_space
+
+    @property
+    def _vectorised(self) -> bool:
+        return False
 
     def _check_expressions(self) -> None:
         """A feature is its own expression."""

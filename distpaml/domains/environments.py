@@ -3,14 +3,46 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from distpaml.domains.family import FamilyError
+from distpaml.domains.family import Expression, FamilyError, Limits
+from distpaml.domains.sketch import Links
 from distpaml.names import nearest
+
+
+@dataclass(frozen=True)
+class Attributes:
+    """One parameter: its interval, and the attributes of the environment that follow from it."""
+
+    interval: tuple[float, float]
+    sets: Mapping[str, Expression]
+
+
+@dataclass(frozen=True)
+class GymnasiumSettings:
+    """What one may say of a family beside its environment and parameters."""
+
+    states: Sequence[str] | None = None
+    """Names of the components, in their order."""
+    angles: Sequence[str] = ()
+    controls: Sequence[str] | None = None
+    """Names of the components of an action."""
+    dt: float | None = None
+    start: Mapping[str, Expression] = field(default_factory=dict)
+    noise: float = 0.01
+    limits: Mapping[str, Limits] = field(default_factory=dict)
+    observe: str | None = None
+    """`state` or `observation`; the state where it can be set, unless given."""
+    links: Links = ()
+    """What a film shows: the angle of every link and its length."""
+
+
+DEFAULTS = GymnasiumSettings()
 
 
 @contextmanager

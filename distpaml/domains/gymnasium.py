@@ -11,17 +11,28 @@ that a trajectory begins where it should. Environments without one are seen thro
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from distpaml.domains.base import Domain, SimulationError
-from distpaml.domains.environments import access_to, bare_environment, check_attribute, label, numbered, plain, quietly
+from distpaml.domains.environments import (
+    DEFAULTS,
+    Attributes,
+    GymnasiumSettings,
+    access_to,
+    bare_environment,
+    check_attribute,
+    label,
+    numbered,
+    plain,
+    quietly,
+)
 from distpaml.domains.expressions import ExpressionError, evaluate
-from distpaml.domains.family import Expression, FamilyError, Limits, check_used, control_limit, give
-from distpaml.domains.sketch import Links, chain
+from distpaml.domains.family import FamilyError, Limits, check_used, control_limit, give
+from distpaml.domains.sketch import chain
+from distpaml.domains.vector_environments import has_vector_version, simulate_together
 from distpaml.errors import UserError
 from distpaml.names import nearest
 from distpaml.types import Array
@@ -29,36 +40,6 @@ from distpaml.types import Array
 RESETS = 16
 """Seeds of `reset` that an environment without a state of its own begins with."""
 Values = Mapping[str, float]
-
-
-@dataclass(frozen=True)
-class Attributes:
-    """One parameter: its interval, and the attributes of the environment that follow from it."""
-
-    interval: tuple[float, float]
-    sets: Mapping[str, Expression]
-
-
-@dataclass(frozen=True)
-class GymnasiumSettings:
-    """What one may say of a family beside its environment and parameters."""
-
-    states: Sequence[str] | None = None
-    """Names of the components, in their order."""
-    angles: Sequence[str] = ()
-    controls: Sequence[str] | None = None
-    """Names of the components of an action."""
-    dt: float | None = None
-    start: Mapping[str, Expression] = field(default_factory=dict)
-    noise: float = 0.01
-    limits: Mapping[str, Limits] = field(default_factory=dict)
-    observe: str | None = None
-    """`state` or `observation`; the state where it can be set, unless given."""
-    links: Links = ()
-    """What a film shows: the angle of every link and its length."""
-
-
-DEFAULTS = GymnasiumSettings()
 
 
 class GymnasiumDomain(Domain):
@@ -114,9 +95,24 @@ class GymnasiumDomain(Domain):
     def simulate(self, tasks: Array, starts: Array, controls: Array, threads: int = 1) -> Array:
         tasks, starts, controls = self.checked(tasks, starts, controls)
         with quietly():  # gymnasium warns of steps after the end of an episode
-            return self._simulated(tasks, starts, controls)
+            return (
+                self._together(tasks, starts, controls) if self._vectorised else self._singly(tasks, starts, controls)
+            )
 
-    def _simulated(self, tasks: Array, starts: Array, controls: Array) -> Array:
+    @property
+    def _vectorised(self) -> bool:
+        return self.access == "state" and has_vector_version(self.make)
+
+    def _together(self, tasks: Array, starts: Array, controls: Array) -> Array:
+        rows = [dict(zip(self.box, task.tolist(), strict=True)) for task in tasks]
+        sets = {a: e for given in self.parameters.values() for a, e in given.sets.items()}
+        attributes = {a: np.array([evaluate(expression, row) for row in rows]) for a, expression in sets.items()}
+        states = simulate_together(self.make, self.options, attributes, starts, controls)
+        for task, trajectory in zip(tasks, states, strict=True):
+            self._check_finite(trajectory, task)
+        return states
+
+    def _singly(self, tasks: Array, starts: Array, controls: Array) -> Array:
         states = np.empty((len(tasks), controls.shape[1] + 1, len(self.states)))
         for task, start, signal, trajectory in zip(tasks, starts, controls, states, strict=True):
             environment = self._of_task(task)
@@ -124,12 +120,16 @@ class GymnasiumDomain(Domain):
             trajectory[0] = start
             for step, control in enumerate(signal, start=1):
                 trajectory[step] = self._seen(environment, environment.step(self._action(control))[0])
-                if not np.isfinite(trajectory[step]).all():
-                    raise SimulationError(
-                        f"{self.name} with {self.describe(task)} diverged at step {step} of {len(signal)} "
-                        f"(dt {self.dt:g} s): take this task out of the box, or lower the control limit."
-                    )
+            self._check_finite(trajectory, task)
         return states
+
+    def _check_finite(self, trajectory: Array, task: Array) -> None:
+        finite = np.isfinite(trajectory).all(axis=1)
+        if not finite.all():
+            raise SimulationError(
+                f"{self.name} with {self.describe(task)} diverged at step {finite.argmin()} of {len(trajectory) - 1} "
+                f"(dt {self.dt:g} s): take this task out of the box, or lower the control limit."
+            )
 
     def _of_task(self, task: Array) -> Any:
         try:
