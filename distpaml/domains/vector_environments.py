@@ -20,7 +20,8 @@ def has_vector_version(make: str) -> bool:
 
     spec = gymnasium.registry.get(make)
     entry = str(getattr(spec, "vector_entry_point", None) or "")
-    return entry.startswith("gymnasium.envs.") and "phys2d" not in entry
+    numpy_only = entry.startswith("gymnasium.envs.") and "phys2d" not in entry
+    return numpy_only and hasattr(gymnasium, "VectorizeMode")  # since gymnasium 1.0
 
 
 def simulate_together(
@@ -39,8 +40,6 @@ def simulate_together(
     states = [starts]
     for control in controls.swapaxes(0, 1):  # [N, U]
         batch.prev_done[:] = False
-        batch.step(
-            control[:, 0].astype(np.int64) if whole else control.reshape(tasks, *batch.single_action_space.shape)
-        )
+        batch.step(control[:, 0].astype(np.int64) if whole else control.reshape(batch.action_space.shape))
         states.append(batch.state.T.copy())
     return np.stack(states, axis=1)
