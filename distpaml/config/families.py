@@ -106,16 +106,22 @@ class ParameterConfig(Section):
     """gymnasium: the one attribute that the parameter is."""
 
 
+def _point(value: Any) -> Any:
+    if isinstance(value, list | tuple) and len(value) == 3 and all(type(x) in (int, float) for x in value):
+        return tuple(float(x) for x in value)
+    raise ValueError("should be three numbers [x, y, z]")
+
+
 class CameraConfig(Section):
     """A view along the y-axis, for tasks described by images."""
 
-    centre: tuple[float, float, float] = Field(strict=False)
+    centre: Annotated[tuple[float, float, float], BeforeValidator(_point)]
     height: Annotated[float, Field(gt=0)]
     """Metres from the lower to the upper edge."""
 
 
 def _absent(value: Any) -> bool:
-    return value is None or value == {} or value == ()
+    return value is None
 
 
 def _key(**more: Any) -> Any:

@@ -81,7 +81,10 @@ class GymnasiumDomain(Domain):
         for name, given in self.parameters.items():
             for attribute, expression in given.sets.items():
                 if check:
-                    check_attribute(environment, attribute, ("parameters", name, "sets", attribute))
+                    plainly = given.sets == {attribute: name}
+                    check_attribute(
+                        environment, attribute, ("parameters", name, *(() if plainly else ("sets", attribute)))
+                    )
                 else:
                     setattr(environment, attribute, evaluate(expression, values))
         return environment

@@ -129,6 +129,7 @@ class MjcfDomain(MujocoDomain):
     def check(self) -> None:
         """Both ends of every interval compile, with the others at their middle, and make a difference."""
         middle = np.array([(low + high) / 2 for low, high in self.box.values()])
+        self.compiled(middle, ("parameters",))
         for i, (name, interval) in enumerate(self.box.items()):
             ends = []
             for end in interval:
@@ -143,7 +144,8 @@ class MjcfDomain(MujocoDomain):
             return self.model(task, visual=False)
         except ValueError as error:
             said = f"MuJoCo cannot compile {self.text.label} with {self.describe(task)}: {_plain(error)}"
-            raise FamilyError(key, said) from error
+            named = (edit for edit in self.edits if isinstance(edit, Setting) and f"'{edit.address.name}'" in str(error))
+            raise FamilyError(next((edit.key for edit in named), key), said) from error
 
     @property
     def camera(self) -> Camera:  # type: ignore[override]
