@@ -31,7 +31,7 @@ from distpaml.domains.environments import (
 )
 from distpaml.domains.expressions import ExpressionError, evaluate
 from distpaml.domains.family import FamilyError, Limits, check_used, control_limit, give
-from distpaml.domains.sketch import chain
+from distpaml.domains.sketch import chain, check_links
 from distpaml.domains.vector_environments import has_vector_version, simulate_together
 from distpaml.errors import UserError
 from distpaml.names import nearest
@@ -74,6 +74,7 @@ class GymnasiumDomain(Domain):
         give(self, states=states, angles=tuple(self._angles(states)), dt=self._dt(environment))
         self._actions(environment.action_space)
         self._start_values()
+        check_links(settings.links, states, self.box)
 
     def environment(self, values: Values, check: bool = False) -> Any:
         """The environment of a task; with `check` nothing is set, and attributes that it has not are an error."""

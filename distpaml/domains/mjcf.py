@@ -144,8 +144,9 @@ class MjcfDomain(MujocoDomain):
             return self.model(task, visual=False)
         except ValueError as error:
             said = f"MuJoCo cannot compile {self.text.label} with {self.describe(task)}: {_plain(error)}"
-            named = (edit for edit in self.edits if isinstance(edit, Setting) and f"'{edit.address.name}'" in str(error))
-            raise FamilyError(next((edit.key for edit in named), key), said) from error
+            settings = (edit for edit in self.edits if isinstance(edit, Setting))
+            named = (edit.key for edit in settings if f"'{edit.address.name}'" in str(error))
+            raise FamilyError(next(named, key), said) from error
 
     @property
     def camera(self) -> Camera:  # type: ignore[override]

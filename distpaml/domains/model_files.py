@@ -78,7 +78,7 @@ def read_model(source: str, folder: Path | None = None) -> ModelText:
         path = (folder or Path()) / source
     root = _flattened(path, path.parent, ())
     assets = _assets(root, path.parent)
-    text = ModelText(label_of(source), ElementTree.tostring(root, encoding="unicode") + "\n", assets)
+    text = ModelText(label_of(source), _written(root), assets)
     size = len(text.xml) + sum(map(len, assets.values()))
     if size > LARGEST:
         raise ModelError(
@@ -86,6 +86,12 @@ def read_model(source: str, folder: Path | None = None) -> ModelText:
             "config; leave out meshes that are only looked at, or simplify them"
         )
     return text
+
+
+def _written(root: ElementTree.Element) -> str:
+    """As text, without the empty lines that comments and includes leave."""
+    lines = ElementTree.tostring(root, encoding="unicode").splitlines()
+    return "".join(f"{line.rstrip()}\n" for line in lines if line.strip())
 
 
 def _suite_file(name: str) -> Path:

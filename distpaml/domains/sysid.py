@@ -9,7 +9,6 @@ frozen one keeps its nominal value.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -44,11 +43,13 @@ class _Modifier:
         self.parameter, self.names = parameter, names
 
     def __call__(self, spec: MjSpec, values: Mapping[str, float]) -> None:
-        parameter = copy(self.parameter)  # the user's own keeps its value
-        nominal = np.asarray(parameter.nominal, float)
+        kept, nominal = self.parameter.value, np.asarray(self.parameter.nominal, float)
         given = np.array([values[name] for name in self.names]) if self.names else nominal
-        parameter.value = given.reshape(nominal.shape)
-        parameter.apply_modifier(spec)
+        self.parameter.value = given.reshape(nominal.shape)
+        try:
+            self.parameter.apply_modifier(spec)
+        finally:
+            self.parameter.value = kept  # it is the user's; a copy of it would lack its modifier
 
 
 class SysidDomain(MjcfDomain):

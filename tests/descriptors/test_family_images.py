@@ -1,0 +1,16 @@
+"""Images of a family from data."""
+
+import numpy as np
+
+from distpaml.config import load
+from distpaml.data.tasks import TaskSet
+
+
+def test_a_family_is_seen_whole_and_its_images_differ():
+    config = load("two_link_arm", ["descriptor.kind=image", "descriptor.images=8", "descriptor.width=64", "rounds=1"])
+    images = TaskSet(config).descriptor.images(np.array([[0.3, 0.5, 1.0], [0.8, 0.5, 1.0]]))
+    assert images.shape == (2, 64, 64)
+    background = np.median(images)
+    bodies = np.abs(images - background) > 0.05
+    assert bodies[1].sum() > bodies[0].sum() > 20  # the longer arm is larger
+    assert not bodies[:, [0, -1]].any() and not bodies[:, :, [0, -1]].any()
