@@ -23,6 +23,11 @@ def _domain(data: Mapping[str, Any]) -> Domain | type[Domain]:
     return family_of(data) or get_domain(data["name"])
 
 
+def _ready(data: Mapping[str, Any]) -> bool:
+    """Whether the keys that make the domain are right so far; if not, that is the error to be told."""
+    return {*KEYS, "name"} <= data.keys()
+
+
 def _from_domain(attribute: str) -> Any:
     """A key that is filled from the domain when it is not given."""
     return Field(default_factory=lambda data: getattr(_domain(data), attribute))
@@ -51,8 +56,8 @@ class DomainConfig(FamilyConfig):
     @field_validator("name")
     @classmethod
     def _known_name(cls, name: str, info: ValidationInfo) -> str:
-        if not set(KEYS) <= info.data.keys():
-            return name  # something before is wrong already
+        if not _ready({**info.data, "name": name}):
+            return name
         try:
             if (family := family_of({**info.data, "name": name})) is not None:
                 family.check()  # type: ignore[attr-defined]
@@ -72,14 +77,14 @@ class DomainConfig(FamilyConfig):
     @field_validator("variant")
     @classmethod
     def _known_variant(cls, variant: str, info: ValidationInfo) -> str:
-        if "name" in info.data and variant not in (variants := _domain(info.data).variants):
+        if _ready(info.data) and variant not in (variants := _domain(info.data).variants):
             raise choice_error(variants)
         return variant
 
     @field_validator("box", mode="before")
     @classmethod
     def _completed_box(cls, box: Any, info: ValidationInfo) -> Any:
-        if "name" not in info.data or not isinstance(box, dict):
+        if not _ready(info.data) or not isinstance(box, dict):
             return box
         complete = _domain(info.data).box
         for parameter in box:
@@ -91,7 +96,7 @@ class DomainConfig(FamilyConfig):
     @classmethod
     def _same_sign(cls, box: dict[str, Interval], info: ValidationInfo) -> dict[str, Interval]:
         """A mass or a length stays positive; a user's domain may have parameters that are not."""
-        own = _domain(info.data).box if "name" in info.data else {}
+        own = _domain(info.data).box if _ready(info.data) else {}
         for parameter, (low, _) in box.items():
             if low <= 0 and parameter in own and own[parameter][0] > 0:
                 raise PydanticCustomError("below", "should be positive", {"below": parameter})
@@ -100,7 +105,7 @@ class DomainConfig(FamilyConfig):
     @field_validator("control_limit", mode="before")
     @classmethod
     def _limited(cls, limit: Any, info: ValidationInfo) -> Any:
-        if limit is None and "name" in info.data and (family := family_of(info.data)) is not None:
+        if limit is None and _ready(info.data) and (family := family_of(info.data)) is not None:
             unlimited = ", ".join(name for name in family.controls if name not in family.limits)
             raise ValueError(
                 f"should be given, since the model has no limits for {unlimited}; domain.signal.limits has them singly"
@@ -111,7 +116,7 @@ class DomainConfig(FamilyConfig):
     @classmethod
     def _known_limits(cls, alternations: int, info: ValidationInfo) -> int:
         """`signal.limits` names controls of the domain."""
-        if "name" in info.data and "signal" in info.data:
+        if _ready(info.data):
             controls = _domain(info.data).controls
             for name in info.data["signal"].limits:
                 if name not in controls:

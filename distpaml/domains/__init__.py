@@ -3,8 +3,8 @@
 MuJoCo and dm_control are imported when a model is built, so that names and boxes can be read at once.
 """
 
-import inspect
 from difflib import get_close_matches
+from inspect import isabstract, isclass
 
 from distpaml.domains.base import Domain, SimulationError
 from distpaml.domains.cart_double_pole import CartDoublePole
@@ -51,9 +51,9 @@ def get_domain(name: str) -> type[Domain]:
 def _imported(name: str) -> type[Domain]:
     found = load_object(name, "domain.name")
     class_name = name.partition(":")[2]
-    if not (inspect.isclass(found) and issubclass(found, Domain)):
+    if not (isclass(found) and issubclass(found, Domain)):
         raise UserError(f"domain.name is {name!r}, but {class_name} is not a subclass of distpaml.domains.Domain.")
-    if inspect.isabstract(found):
+    if isabstract(found):
         lacking = ", ".join(sorted(found.__abstractmethods__))
         raise UserError(f"domain.name is {name!r}, but {class_name} lacks {lacking}.")
     return found
