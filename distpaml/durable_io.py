@@ -1,11 +1,11 @@
 """Files that are there whole or not at all, whatever happens while they are written, and folders with one writer."""
 
-import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from time import monotonic, sleep
+
+from filelock import FileLock, Timeout
 
 from distpaml.errors import UserError
 
@@ -53,23 +53,17 @@ def locked(folder: Path, other: str, patience: float = 0.0) -> Iterator[None]:
     """The folder, made if need be, with nobody else writing into it; `other` is who might, for `patience` seconds."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        file = open(folder / "lock", "ab")  # noqa: SIM115
+        open(folder / "lock", "ab").close()
     except OSError as error:
         raise UserError(f"{folder} cannot be written: {error.strerror or error}; choose another directory.") from error
-    with file:
-        give_up = monotonic() + patience
-        while True:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError as error:
-                if monotonic() >= give_up:
-                    raise UserError(
-                        f"{other} is writing into {folder}; wait for it or choose another directory."
-                    ) from error
-                sleep(0.02)
-            except OSError as error:
-                raise UserError(
-                    f"{folder} cannot be locked: {error.strerror}; choose a directory on another disk."
-                ) from error
+    lock = FileLock(folder / "lock", patience, thread_local=False, poll_interval=0.02, fallback_to_soft=False)
+    try:
+        lock.acquire()
+    except Timeout as error:
+        raise UserError(f"{other} is writing into {folder}; wait for it or choose another directory.") from error
+    except OSError as error:
+        raise UserError(f"{folder} cannot be locked: {error.strerror}; choose a directory on another disk.") from error
+    try:
         yield
+    finally:
+        lock.release()

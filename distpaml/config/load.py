@@ -1,7 +1,7 @@
 """What every command does first: a file or the name of a shipped experiment, and overrides → `ExperimentConfig`."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from importlib.resources import files
 from pathlib import Path
@@ -27,17 +27,23 @@ QUICK = {
 Tree = dict[str, Any]
 
 
-def load(config: str | Path | None = None, overrides: Sequence[str] = (), quick: bool = False) -> ExperimentConfig:
+def load(
+    config: str | Path | None = None, overrides: Sequence[str] | Mapping[str, Any] = (), quick: bool = False
+) -> ExperimentConfig:
     """The experiment of `config` (a YAML file, the name of a shipped one, or None for the defaults).
 
-    `overrides` are `dotted.key=value` with YAML values; they win over `quick`, which wins over the file.
+    `overrides` are `dotted.key=value` with YAML values, or values by dotted keys; they win over `quick`, which wins
+    over the file.
     """
     source, tree, path = _read(config)
     if quick:
         tree = _shrunk(tree)
     written_by = {}
-    for text in overrides:
-        key, value = parse_override(text)
+    if isinstance(overrides, Mapping):
+        changes = [(f"{key}={value}", key, value) for key, value in overrides.items()]
+    else:
+        changes = [(text, *parse_override(text)) for text in overrides]
+    for text, key, value in changes:
         tree = assigned(tree, key.split("."), value)
         written_by[key] = f"override {shown(text)}"
 

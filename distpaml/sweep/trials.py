@@ -8,7 +8,6 @@ from itertools import product
 from typing import Any
 
 from distpaml.config import ExperimentConfig, load
-from distpaml.config.yaml_text import dump
 from distpaml.errors import UserError
 from distpaml.sweep.schema import SweepConfig
 
@@ -83,15 +82,11 @@ def _config(
     sweep: SweepConfig, experiment: str, method: str | None, seed: int, values: Mapping[str, Any]
 ) -> ExperimentConfig:
     keys = {**sweep.overrides, **values, "seed": seed} | ({"method": method} if method else {})
-    return load(experiment, [f"{key}={_flow(value)}" for key, value in keys.items()], sweep.quick)
+    return load(experiment, keys, sweep.quick)
 
 
 def _method(sweep: SweepConfig) -> str | None:
     return sweep.methods[0] if sweep.methods else None
-
-
-def _flow(value: Any) -> str:
-    return json.dumps(value) if not isinstance(value, str) else dump({"v": value}).removeprefix("v: ").strip()
 
 
 def _short(value: Any) -> str:

@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import pytest
 
 from distpaml.config import shipped
@@ -118,3 +121,9 @@ def test_what_is_wrong_is_one_sentence(tmp_path, text, overrides, said):
         parts = sweep(tmp_path, text, *overrides)
         search_corners(parts[0]) if parts[0].search else grid_trials(parts)
     assert "\n" not in str(raised.value)
+
+
+def test_a_sweep_is_read_without_ray_and_optuna():
+    program = "import sys, distpaml.sweep.__main__\nprint([name for name in ('ray', 'optuna') if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == "[]\n", done.stderr
