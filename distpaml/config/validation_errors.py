@@ -61,7 +61,7 @@ def _sentence(
     given = None if "beside" in context else fault["input"]
     value = context.get("value", given if "[key]" in fault["loc"] else _lookup(tree, path, given))
     if fault["type"] == "extra_forbidden":
-        valid = [*dotted_keys(model), *_siblings(model, path[:-1])]
+        valid = list(dict.fromkeys([*dotted_keys(model), *_siblings(model, path[:-1])]))
         said = f"{key} (here {shown(value)}) is not a key{_nearest_key(key, valid)}"
     elif fault["type"] == "choice" and "value" not in context and "below" in context:
         valid = [_dotted([*fault["loc"], choice]) for choice in context["choices"]]

@@ -6,11 +6,12 @@ corners of the box are simulated, and a film strip of them is drawn.
 
 from __future__ import annotations
 
+import math
 import sys
 from argparse import ArgumentParser
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -89,6 +90,8 @@ def listed(spec: MjSpec, everything: bool = False) -> Iterator[tuple[str, str]]:
             for attribute in attributes(element) if everything else wanted:
                 address = f"{name}.{attribute}"
                 value = Address.find(spec, address).read(spec)
+                if not everything and _without_effect(kind, element, attribute):
+                    continue
                 if is_open(value) and everything:
                     yield address, "left to the compiler"
                 elif not is_open(value) and (everything or value.any()):
@@ -122,11 +125,18 @@ def _candidates(spec: MjSpec) -> list[tuple[str, str]]:
             element = Address.find(spec, f"{name}.{attribute}").element(spec)
             moving = kind == "joint" or (name != "body.world" and (kind == "body" or element.parent.name != "world"))
             value = Address.find(spec, f"{name}.{attribute}").read(spec)
-            explicit = kind != "body" or element.explicitinertial
-            if moving and explicit and not is_open(value) and value.any():
+            if moving and not _without_effect(kind, element, attribute) and not is_open(value) and value.any():
                 word = "".join(c if c.isalnum() else "_" for c in f"{name.partition('.')[2] or name}_{attribute}")
                 found.append((word.strip("_"), f"{name}.{attribute}"))
     return found[:SUGGESTED] or [("gravity", "option.gravity[2]")]
+
+
+def _without_effect(kind: str, element: Any, attribute: str) -> bool:
+    """A density beside a mass, or the mass of a body that has it from its geoms."""
+    if kind == "geom":
+        given = attribute == "density" and not math.isnan(element.mass)
+        return given or (attribute in ("mass", "density") and bool(element.parent.explicitinertial))
+    return kind == "body" and attribute == "mass" and not element.explicitinertial
 
 
 def _loaded(name: str) -> ExperimentConfig | None:
