@@ -79,7 +79,8 @@ def parse_value(text: str, source: str) -> Any:
         return yaml.load(text, Loader=_Loader)
     except yaml.MarkedYAMLError as error:
         line = f" at line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise UserError(f"{source} is not valid YAML: {error.problem}{line}.") from error
+        hint = "; in braces, a key with brackets has to be quoted" if "got '['" in str(error.problem) else ""
+        raise UserError(f"{source} is not valid YAML: {error.problem}{line}{hint}.") from error
     except yaml.YAMLError as error:
         raise UserError(f"{source} is not valid YAML: {' '.join(str(error).split())}.") from error
     except RecursionError as error:

@@ -1,6 +1,7 @@
 """The families in distpaml/examples, and the commands that one tries on one's own."""
 
 import re
+import time
 
 import numpy as np
 import pytest
@@ -9,9 +10,11 @@ from families import ARM, ARM_XML, write_family
 from distpaml.config import load
 from distpaml.config.load import worked_examples
 from distpaml.data.tasks import TaskSet
-from distpaml.domains import check_domain
+from distpaml.domains import Pendubot, check_domain
+from distpaml.domains.box import bounds, uniform
 from distpaml.domains.check import main as check
 from distpaml.domains.inspect import main as inspect
+from distpaml.domains.signals import default_signals
 from distpaml.errors import UserError
 from distpaml.records import RunDirectory
 from distpaml.runtime.local import LocalSimulator
@@ -103,3 +106,40 @@ def test_a_model_that_was_changed_in_a_config_is_refused(tmp_path):
     assert type(config).from_yaml(text) == config
     with pytest.raises(UserError, match="should have the sha256 of its xml"):
         type(config).from_yaml(text.replace('size="0.03"', 'size="0.04"'))
+
+
+@pytest.mark.parametrize("address", ["geom.payload.size[0]", "geom.payload.size.0"])
+def test_components_may_be_written_with_brackets(tmp_path, address):
+    parameters = {"size": {"range": [0.1, 0.2], "sets": {address: "size"}}}
+    family = load(write_family(tmp_path, ARM | {"parameters": parameters})).domain.make()
+    assert family.model(np.array([0.15])).geom("payload").size[0] == 0.15
+
+
+def test_brackets_in_braces_are_explained(tmp_path):
+    path = tmp_path / "arm.yaml"
+    path.write_text("domain:\n  parameters: {a: {sets: {geom.upper.fromto[5]: a}}}\n")
+    with pytest.raises(UserError, match="line 2; in braces, a key with brackets has to be quoted"):
+        load(path)
+
+
+@pytest.mark.slow
+def test_a_hundred_arms_cost_no_more_than_a_hundred_pendubots():
+    """Built and rolled out, in turns; the fastest of each counts, since others use the machine too."""
+    arm, pendubot = load("two_link_arm").domain.make(), Pendubot()
+    batches = {}
+    for domain in (arm, pendubot):
+        rng = np.random.default_rng(0)
+        low, high = bounds(domain.box)
+        starts = np.stack([domain.start(rng) for _ in range(100)])
+        controls = np.repeat(default_signals(domain, rng)[None], 100, axis=0)
+        batches[domain] = uniform(low, high, 100, rng), starts, controls
+    seconds = {domain: [] for domain in batches}
+    for _ in range(20):
+        for domain, batch in batches.items():
+            begun = time.perf_counter()
+            domain.simulate(*batch)
+            seconds[domain].append(time.perf_counter() - begun)
+    fastest = [1e3 * min(seconds[domain]) for domain in (arm, pendubot)]
+    ratio = fastest[0] / fastest[1]
+    print(f"\n100 tasks: two-link arm {fastest[0]:.0f} ms, pendubot {fastest[1]:.0f} ms, ratio {ratio:.2f}")
+    assert ratio < 1.3
