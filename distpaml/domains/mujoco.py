@@ -67,7 +67,7 @@ class MujocoDomain(Domain):
         tasks, starts, controls = self.checked(tasks, starts, controls)
         if len(tasks) == 0:
             return np.empty((0, controls.shape[1] + 1, len(self.states)))
-        models = [self.model(task, visual=False) for task in tasks]
+        models = [self._to_step(task) for task in tasks]
         whole = self.whole_states(starts), self.whole_controls(controls)
         states, failures = rollout(models, *whole, threads, self.substeps)
         for task, failure in zip(tasks, failures, strict=True):
@@ -92,6 +92,13 @@ class MujocoDomain(Domain):
         positions = self.whole_states(states.reshape(-1, states.shape[-1]))[:, : model.nq]
         points = self.figure.points(model, positions)
         return points.reshape(*states.shape[:-1], *points.shape[1:])
+
+    def _to_step(self, task: Array) -> MjModel:
+        try:
+            return self.model(task, visual=False)
+        except ValueError as error:
+            said = " ".join(str(error).split()).rstrip(".")
+            raise SimulationError(f"{self.name} with {self.describe(task)} cannot be compiled: {said}.") from error
 
     def whole_states(self, starts: Array) -> Array:
         """MuJoCo's states [N, nq + nv + na] from those of the domain [N, S]."""

@@ -10,7 +10,7 @@ from families import ARM, ARM_XML, write_family
 from distpaml.config import load
 from distpaml.config.load import worked_examples
 from distpaml.data.tasks import TaskSet
-from distpaml.domains import Pendubot, check_domain
+from distpaml.domains import Pendubot, SimulationError, check_domain
 from distpaml.domains.box import bounds, uniform
 from distpaml.domains.check import main as check
 from distpaml.domains.inspect import main as inspect
@@ -143,3 +143,14 @@ def test_a_hundred_arms_cost_no_more_than_a_hundred_pendubots():
     ratio = fastest[0] / fastest[1]
     print(f"\n100 tasks: two-link arm {fastest[0]:.0f} ms, pendubot {fastest[1]:.0f} ms, ratio {ratio:.2f}")
     assert ratio < 1.3
+
+
+def test_a_corner_that_does_not_compile_is_a_sentence(tmp_path):
+    """Neither end of an interval is wrong by itself, but their combination is."""
+    parameters = {
+        "a": {"range": [0.1, 1.0], "sets": {"geom.payload.mass": "a + b - 0.5"}},
+        "b": {"range": [0.1, 1.0], "scales": ["geom.upper.mass"]},
+    }
+    family = load(write_family(tmp_path, ARM | {"parameters": parameters})).domain.make()
+    with pytest.raises(SimulationError, match=r"with a=0\.1, b=0\.1 cannot be compiled: .*negative"):
+        family.simulate(np.array([[0.1, 0.1]]), np.zeros((1, 4)), np.zeros((1, 5, 2)))
