@@ -113,11 +113,15 @@ def _point(value: Any) -> Any:
 
 
 class CameraConfig(Section):
-    """A view along the y-axis, for tasks described by images."""
+    """A view without perspective, for tasks described by images."""
 
     centre: Annotated[tuple[float, float, float], BeforeValidator(_point)]
     height: Annotated[float, Field(gt=0)]
     """Metres from the lower to the upper edge."""
+    azimuth: float = 90.0
+    """Degrees; 90 looks along the y-axis."""
+    elevation: float = 0.0
+    """Degrees; -90 looks down from above."""
 
 
 def _absent(value: Any) -> bool:

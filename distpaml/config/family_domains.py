@@ -58,7 +58,7 @@ def _mjcf(config: FamilyConfig, parameters: Mapping[str, ParameterConfig], name:
         start=config.start or {},
         noise=MjcfSettings.noise if config.start_noise is None else config.start_noise,
         limits=config.signal.limits,
-        camera=None if config.camera is None else Camera(config.camera.centre, config.camera.height),
+        camera=None if config.camera is None else Camera(**dict(config.camera)),
     )
     family = {key: Parameter(_range(key, given), given.sets, given.scales) for key, given in parameters.items()}
     return MjcfDomain(config.mjcf.text(), family, settings, name)

@@ -168,7 +168,8 @@ class _Painter:
         data = mujoco.MjData(model)
         mujoco.mj_forward(model, data)
         view = mujoco.MjvCamera()
-        view.lookat[:], view.distance, view.azimuth, view.elevation = self.domain.camera.centre, 10.0, 90.0, 0.0
+        view.lookat[:], view.distance = self.domain.camera.centre, 10.0
+        view.azimuth, view.elevation = self.domain.camera.azimuth, self.domain.camera.elevation
         everything = mujoco.mjtCatBit.mjCAT_ALL
         mujoco.mjv_updateScene(model, data, mujoco.MjvOption(), None, view, everything, self.scene)
         for flag in (

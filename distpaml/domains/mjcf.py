@@ -150,7 +150,7 @@ class MjcfDomain(MujocoDomain):
 
     @property
     def camera(self) -> Camera:  # type: ignore[override]
-        """The one that is given, or one that sees the whole of every corner's system at rest."""
+        """The one that is given, or one that sees all of every system at rest, from where films see it."""
         return self.settings.camera or self._seen
 
     @cached_property
@@ -160,8 +160,12 @@ class MjcfDomain(MujocoDomain):
         for task in corners:
             ends = StickFigure.extent(self.model(task))
             low, high = np.minimum(low, ends[0]), np.maximum(high, ends[1])
-        centre, size = (low + high) / 2, (high - low)
-        return Camera((float(centre[0]), 0.0, float(centre[2])), float(1.1 * max(size[2], size[0], 0.1)))
+        across, up = self.figure.plane
+        height = 1.1 * max(*(high - low)[[across, up]], 0.1)
+        x, y, z = ((low + high) / 2).tolist()
+        return Camera(
+            (x, y, z), float(height), azimuth=180.0 if across == 1 else 90.0, elevation=0.0 if up == 2 else -90.0
+        )
 
     def _states(self, joints: Sequence[str]) -> tuple[list[int], list[str], list[str]]:
         """Columns of MuJoCo's state, their names, and which of these are angles."""

@@ -27,11 +27,15 @@ HUGE = 1e10
 
 
 class Camera(NamedTuple):
-    """A fixed view along the y-axis, without perspective, so that lengths in pixels are in proportion."""
+    """A fixed view, along the y-axis unless turned, without perspective: lengths in pixels are in proportion."""
 
     centre: tuple[float, float, float]
     height: float
     """Metres from the lower to the upper edge of an image."""
+    azimuth: float = 90.0
+    """Degrees, as of MuJoCo's free camera: 90 looks along y, 180 against x."""
+    elevation: float = 0.0
+    """Degrees; -90 looks down from above."""
 
 
 class MujocoDomain(Domain):
