@@ -10,6 +10,8 @@ D outputs, with predictive mean m and variance v (exact under q(h)) and a diviso
 outputs in `rmse` and `nll`, the same for all rounds and methods of a seed, and that of the training outputs in
 `rmse_paper` and `nll_paper`, as in the paper's released code.
 
+`coverage` is the share of the T D outputs within 1.96 standard deviations of their prediction: 0.95 if they are honest.
+
 Few-shot: q(h) is inferred from the first k transitions and the remaining ones are scored.
 """
 
@@ -22,15 +24,19 @@ from distpaml.data import Dataset, Divisors, Standardiser
 from distpaml.model.meta_model import MetaModel
 from distpaml.types import Array
 
+INTERVAL = 1.96
+"""Standard deviations on either side that hold 95 % of a normal distribution."""
+
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """Both measures, one number per test task [N]."""
+    """Both measures and the coverage, one number per test task [N]."""
 
     rmse: Array
     nll: Array
     rmse_paper: Array
     nll_paper: Array
+    coverage: Array
 
     @classmethod
     def joined(cls, parts: Sequence["Scores"]) -> "Scores":
@@ -38,10 +44,11 @@ class Scores:
         return cls(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(cls)))
 
     def summary(self) -> dict[str, float]:
-        """Means over the tasks by the names of the measures, medians as `…_median`."""
+        """Means over the tasks by the names of the measures, medians as `…_median`, and the worst task's coverage."""
         measures = {field.name: getattr(self, field.name) for field in fields(self)}
         means = {name: float(np.mean(values)) for name, values in measures.items()}
-        return means | {f"{name}_median": float(np.median(values)) for name, values in measures.items()}
+        medians = {f"{name}_median": float(np.median(measures[name])) for name in means if name != "coverage"}
+        return means | medians | {"coverage_worst": float(self.coverage.min())}
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +58,7 @@ class Evaluation:
     scores: Scores
     mean: Array  # [N, Q], of q(h) from the whole trajectory
     variance: Array  # [N, Q]
+    ratio: Array  # [N], noise ratios
     shots: dict[int, Scores]
     """Few-shot scores by the number of observed transitions."""
 
@@ -61,6 +69,7 @@ class Evaluation:
             Scores.joined([part.scores for part in parts]),
             np.concatenate([part.mean for part in parts]),
             np.concatenate([part.variance for part in parts]),
+            np.concatenate([part.ratio for part in parts]),
             {shot: Scores.joined([part.shots[shot] for part in parts]) for shot in parts[0].shots},
         )
 
@@ -73,7 +82,7 @@ def evaluate(model: MetaModel, divisors: Divisors, test: Dataset, steps: int, sh
     for shot in shots:
         prediction = model.predict(test.inputs, model.infer(test.first(shot), steps))
         few[shot] = score(*prediction, test, divisors, after=shot)
-    return Evaluation(scores, latents.mean.numpy(), latents.variance.numpy(), few)
+    return Evaluation(scores, latents.mean.numpy(), latents.variance.numpy(), latents.ratio.numpy(), few)
 
 
 def score(mean: Array, variance: Array, test: Dataset, divisors: Divisors, after: int = 0) -> Scores:
@@ -90,4 +99,5 @@ def score(mean: Array, variance: Array, test: Dataset, divisors: Divisors, after
         squares = divisor.errors(error) ** 2
         return np.sqrt(average(squares.mean(axis=-1))), average(divisor.nll(nll)) / outputs
 
-    return Scores(*measures(divisors.fair), *measures(divisors.paper))
+    within = (np.abs(error) < INTERVAL * np.sqrt(variance)).mean(axis=-1)  # [N, T]
+    return Scores(*measures(divisors.fair), *measures(divisors.paper), average(within))

@@ -157,8 +157,10 @@ def _arrays(round: Round) -> dict[str, Any]:
         **_image_arrays(round.model, first=round.record.round == 0),
         "embedding_mean": embeddings.mean.numpy(),
         "embedding_variance": embeddings.variance.numpy(),
+        "embedding_ratio": embeddings.ratio.numpy(),
         "test_mean": evaluation.mean,
         "test_variance": evaluation.variance,
+        "test_ratio": evaluation.ratio,
         **{f"test_{name}": values for name, values in vars(evaluation.scores).items()},
         **{
             f"shots{k}_{name}": values

@@ -49,10 +49,16 @@ class Record(_Plain):
     nll_median: float
     rmse_paper_median: float
     nll_paper_median: float
+    coverage: float
+    """Share of the test outputs inside their 95 % interval."""
+    coverage_worst: float
+    """That of the test task where it is smallest."""
     shots: Mapping[int, Mapping[str, float]]
     """Few-shot scores, in the same names, by the number of observed transitions."""
     terms: Mapping[str, float]
     """The model's bound and its terms."""
+    start: str
+    """Which of the competing starts the model was fitted from: last, opened, scratch, random-1, …"""
     seconds: Mapping[str, float]
     """That the loop spent in each stage, waiting included; all else is the same in every run of a config."""
 
@@ -112,6 +118,7 @@ class Round:
             candidates=selection.counts,
             shots={shot: scores.summary() for shot, scores in evaluated.shots.items()},
             terms=dict(model.terms),
+            start=model.start,
             seconds=stage.seconds,
             **evaluated.scores.summary(),
         )

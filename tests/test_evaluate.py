@@ -119,6 +119,16 @@ def test_tasks_may_differ_in_length(model, test, divisors):
 def test_the_summary_has_means_and_medians(model, test, divisors):
     scores = evaluate(model, divisors, test, 10).scores
     summary = scores.summary()
-    assert len(summary) == 8
+    assert len(summary) == 10
     assert summary["nll_paper"] == pytest.approx(scores.nll_paper.mean())
     assert summary["rmse_median"] == pytest.approx(np.median(scores.rmse))
+
+
+def test_coverage_is_the_share_of_outputs_within_their_interval(test, divisors):
+    """Predictions that are off by exactly their own standard deviation, and by three of them in one task."""
+    deviation = 0.3 * np.ones_like(test.targets)
+    away = np.ones(len(test))
+    away[1] = 3.0
+    scores = score(test.targets + away[:, None, None] * deviation, deviation**2, test, divisors)
+    assert scores.coverage.tolist() == [0.0 if i == 1 else 1.0 for i in range(len(test))]
+    assert scores.summary()["coverage_worst"] == 0.0

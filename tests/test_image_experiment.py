@@ -30,7 +30,6 @@ SIZE = (
     "descriptor.height=16",
     "descriptor.width=8",
     "fit.image_adam_steps=20",
-    "fit.warm_evaluations=6",
     "rounds=3",
 )
 
@@ -65,7 +64,6 @@ def test_a_chosen_image_is_never_offered_again(method):
         f"method={method}",
         "rounds=11",
         "fit.image_adam_steps=1",
-        "fit.warm_evaluations=1",
         "domain.trajectory_length=10",
     )
     offered = []

@@ -35,12 +35,10 @@ class ChoiceConfig(Section):
 class PromptFit(FitConfig):
     """How the model is fitted; by default so that 20 tasks are answered within ten seconds."""
 
-    evaluations: Positive = 80
-    """Most evaluations of the collapsed bound in a fit that starts afresh."""
-    warm_evaluations: Positive = 50
-    """Most evaluations in a fit that starts from the last one."""
+    evaluations: Positive = 40
+    """Most evaluations of the collapsed bound for the start that won."""
     restarts: Positive = 1
-    """Initialisations tried in a fit that starts afresh."""
+    """Fits from scratch that compete in the first fit."""
 
 
 class Declaration(Section):

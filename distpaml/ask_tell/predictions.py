@@ -23,7 +23,7 @@ def of_recording(model: MetaModel, recording: Recording, declaration: Declaratio
 
 def of_observed(model: MetaModel, row: int) -> Latents:
     """q(h) of a task that the model was fitted to."""
-    return Latents(model.embeddings.mean[row : row + 1], model.embeddings.variance[row : row + 1])
+    return model.embeddings.take(slice(row, row + 1))
 
 
 def of_descriptor(model: MetaModel, encoded: Array) -> Latents:

@@ -16,7 +16,8 @@ from distpaml.errors import UserError
 QUICK = {
     "rounds": 5,
     "model.inducing": 200,
-    "fit.evaluations": 60,
+    "model.inducing_cap": 200,
+    "fit.evaluations": 30,
     "fit.restarts": 2,
     "fit.adam_steps": 200,
     "fit.image_adam_steps": 150,

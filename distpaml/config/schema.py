@@ -4,9 +4,9 @@ A key is one line and the docstring under it; nothing else has to change when on
 """
 
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import Field, TypeAdapter, ValidationInfo, WrapValidator, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from distpaml.config.families import anchored
@@ -15,14 +15,32 @@ from distpaml.config.tasks import DescriptorConfig, DomainConfig
 from distpaml.config.validation_errors import checked, choice_error
 from distpaml.config.yaml_text import dump, line_of, parse, read
 
+PositiveOrAuto = Annotated[
+    int | Literal["auto"],
+    WrapValidator(
+        lambda value, _: value if value == "auto" else TypeAdapter(Positive).validate_python(value, strict=True)
+    ),
+]
+
+PAPER = {"inducing": 300, "inducing_inputs": "free", "noise": "shared"}
+"""What `model.preset: paper` sets."""
+
 
 class ModelConfig(Section):
     """The latent sparse GP."""
 
+    preset: Literal["distpaml", "paper"] = "distpaml"
+    """`paper`: 300 inducing points that move freely, one noise for all tasks; keys that are given win over it."""
     latent: Positive = 2
     """Q, the dimensions of a task's latent variable."""
-    inducing: Positive = 300
-    """L, the inducing points; never more than there are transitions."""
+    inducing: PositiveOrAuto = "auto"
+    """L, the inducing points, never more than transitions; `auto`: until they explain the data, up to a cap."""
+    inducing_cap: Positive = 450
+    """Most inducing points if `inducing` is auto."""
+    inducing_inputs: Literal["data", "free"] = "data"
+    """`data`: inducing points stay on transitions, with their tasks' latents; `free`: they are optimised too."""
+    noise: Literal["task", "shared"] = "task"
+    """`task`: every task has a noise level of its own, learned, and inferred for new tasks; `shared`: one for all."""
     dtype: Literal["float64", "float32"] = "float64"
     """Precision of the GP; float64 unless a GPU leaves no choice."""
     decoder_samples: Positive = 4
@@ -30,18 +48,23 @@ class ModelConfig(Section):
     network: Annotated[str, Field(min_length=1)] = "mlp"
     """Encoder and decoder of images: `mlp` (the paper's), `conv`, or one's own as `module:Class`."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _preset(cls, keys: Any) -> Any:
+        return PAPER | keys if isinstance(keys, dict) and keys.get("preset") == "paper" else keys
+
 
 class FitConfig(Section):
     """How the model is fitted after each new task."""
 
     kind: Literal["collapsed", "svgp", "svgp-ngd"] = "collapsed"
     """`collapsed`: exact expectations and L-BFGS; `svgp`: the paper's Adam; `svgp-ngd`: natural gradients."""
-    evaluations: Positive = 200
-    """Most evaluations of the collapsed bound in the first fit, after its restarts were compared."""
-    warm_evaluations: Positive = 40
-    """Most evaluations in a later fit, which starts from the last one."""
+    settling: Positive = 15
+    """Evaluations of the collapsed bound for every start that competes: the last model, a fit from scratch, …"""
+    evaluations: Positive = 40
+    """Most evaluations for the start that won."""
     restarts: Positive = 3
-    """Initialisations tried in the first fit; later ones start from the last."""
+    """Fits from scratch that compete in the first round; later there is one, beside the last model."""
     tolerance: Annotated[float, Field(gt=0)] = 1e-4
     """The collapsed fit ends when the bound gains less than this, in nats per observed number."""
     adam_steps: Positive = 5000

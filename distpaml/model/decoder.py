@@ -29,16 +29,28 @@ class DescriptorModel(nn.Module):
         """Mean and variance as in `predict`, and their derivatives in h."""
         raise NotImplementedError
 
+    def open_dimensions(self, closed: Tensor) -> None:
+        """Forget what was learned along the latent dimensions `closed` [Q], a mask."""
+        raise NotImplementedError
+
 
 class Decoder(DescriptorModel):
     """A GP from latents [N, Q] to descriptors [N, E]."""
 
+    SCALE = 0.5
+    """Logarithm of the length-scales that a new decoder has."""
+
     def __init__(self, latent: int, descriptors: Tensor) -> None:
         super().__init__()
         size = descriptors.square().mean(0).clamp(min=1e-12)
-        self.log_lengthscale = nn.Parameter(descriptors.new_full((latent,), 0.5))
+        self.log_lengthscale = nn.Parameter(descriptors.new_full((latent,), self.SCALE))
         self.log_amplitude = nn.Parameter(size.log())
         self.log_noise = nn.Parameter(torch.full_like(size, -4.0))
+
+    @torch.no_grad()
+    def open_dimensions(self, closed: Tensor) -> None:
+        """Forget the length-scales of the latent dimensions `closed` [Q], a mask."""
+        self.log_lengthscale[closed] = self.SCALE
 
     def covariance(self, h: Tensor) -> Tensor:
         """Covariances of the descriptors of latents [..., N, Q]: [..., E, N, N]."""

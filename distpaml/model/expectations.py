@@ -11,7 +11,7 @@ features of task i are Psi1_i = Kx_i diag(e1_i) [T, L], and their second moments
                          -  log(1 - t^2/(1 + t)^2) / 2
 
 No tensor over points x L^2, and no exponential over points beyond Kx. delta vanishes with t, so the part of Psi2
-that is the square of Psi1 can be whitened before it is squared: with K_ZZ = C C',
+that is the square of Psi1 can be whitened before it is squared, and only the correction R after: with K_ZZ = C C',
 
     A = C^-1 Psi2 C^-T = sum_i Phi_i Phi_i' + C^-1 R C^-T,      Phi_i = C^-1 Psi1_i'
     R = sum_i Psi1_i'Psi1_i * expm1(delta_i)
@@ -43,27 +43,28 @@ def expected_kernel(mean: Tensor, variance: Tensor, z: Tensor) -> Tensor:
     return torch.exp(-0.5 * (distance.sum(-1) + v.log().sum(-1, keepdim=True)))
 
 
-def log_excess(mean: Tensor, variance: Tensor, z: Tensor) -> Tensor:
+def log_correction(mean: Tensor, variance: Tensor, z: Tensor) -> Tensor:
     """delta [..., L, L] = log E2 - log e1 - log e1' under h ~ N(mean, diag variance), both [..., Q]; z [L, Q]."""
-    c, coefficients = z - mean.unsqueeze(-2), Excess.of(variance)
-    cross, square = coefficients.cross.unsqueeze(-2), coefficients.square.unsqueeze(-2)
-    own = 0.5 * coefficients.constant.sum(-1, keepdim=True) - (square * c.square()).sum(-1)
-    return (cross * c) @ c.mT + own.unsqueeze(-1) + own.unsqueeze(-2)
+    c, coefficients = z - mean.unsqueeze(-2), Coefficients.of(variance)
+    own = 0.5 * coefficients.constant.sum(-1, keepdim=True) - (coefficients.square.unsqueeze(-2) * c.square()).sum(-1)
+    own, one = own.unsqueeze(-1), torch.ones_like(c[..., :1])
+    # one product of rank Q + 2 instead of a product and two passes over [L, L]
+    return torch.cat([coefficients.cross.unsqueeze(-2) * c, own, one], -1) @ torch.cat([c, one, own], -1).mT
 
 
-def excess(mean: Tensor, variance: Tensor, z: Tensor) -> Tensor:
+def psi2_correction(mean: Tensor, variance: Tensor, z: Tensor) -> Tensor:
     """expm1(delta) [..., L, L]. Where it would overflow, e1 e1' vanishes, and their product must not become a NaN."""
     largest = 0.85 * math.log(torch.finfo(z.dtype).max)
-    return log_excess(mean, variance, z).clamp_(max=largest).expm1_()
+    return log_correction(mean, variance, z).clamp_(max=largest).expm1_()
 
 
 def expected_kernel_product(mean: Tensor, variance: Tensor, z: Tensor) -> Tensor:
     """E2 [..., L, L] under h ~ N(mean, diag variance), both [..., Q]; z [L, Q]."""
     e1 = expected_kernel(mean, variance, z)
-    return e1.unsqueeze(-1) * e1.unsqueeze(-2) * log_excess(mean, variance, z).exp()
+    return e1.unsqueeze(-1) * e1.unsqueeze(-2) * log_correction(mean, variance, z).exp()
 
 
-class Excess(NamedTuple):
+class Coefficients(NamedTuple):
     """Coefficients of delta as functions of t [..., Q]: delta = cross c c' - square (c^2 + c'^2) + constant."""
 
     cross: Tensor
@@ -71,13 +72,13 @@ class Excess(NamedTuple):
     constant: Tensor
 
     @classmethod
-    def of(cls, t: Tensor) -> "Excess":
+    def of(cls, t: Tensor) -> "Coefficients":
         """Without cancellation for small t."""
         one, two = 1.0 + t, 1.0 + 2.0 * t
         return cls(t / two, t.square() / (2.0 * one * two), -0.5 * torch.log1p(-(t / one).square()))
 
     @classmethod
-    def derivative(cls, t: Tensor) -> "Excess":
+    def derivative(cls, t: Tensor) -> "Coefficients":
         """Their derivatives in t."""
         one, two = 1.0 + t, 1.0 + 2.0 * t
         return cls(two**-2, (2.0 * t + 3.0 * t.square()) / (2.0 * (one * two).square()), t / (one * two))

@@ -61,7 +61,7 @@ def fit_image_model(
     if last is not None and last.image_vae is not None:
         _check_the_same(vae, last.image_vae)
     mean = training.x.new_zeros(len(data), model.latent)
-    gp = LatentGP(training.x.shape[-1], training.y.shape[-1], mean, training.descriptors)
+    gp = LatentGP(training.x.shape[-1], training.y.shape[-1], mean, training.descriptors, model.noise == "task")
     gp.decoder = vae
     if last is not None:
         inherit(gp, last, inputs, targets)
@@ -69,11 +69,11 @@ def fit_image_model(
             gp.kernel.base_kernel.raw_lengthscale[0, -model.latent :] = LatentGP.LATENT_SCALE
     base = reported_base(vae, seed + 1)
     if fit.kind == "collapsed":
-        evaluations = len(fit_joint(gp, training, fit, model.inducing, seed + 2))
+        evaluations = len(fit_joint(gp, training, model, fit, seed + 2))
         q, posterior = None, Posterior.collapsed(gp, training)
     else:
         evaluations = fit.adam_steps
-        q = fit_joint_stochastic(gp, training, fit, model.inducing, base, seed + 2, watch)
+        q = fit_joint_stochastic(gp, training, model, fit, base, seed + 2, watch)
         posterior = q.posterior(gp)
     with torch.no_grad():
         terms = joint_terms(gp, vae, training, base, q)

@@ -6,8 +6,15 @@ the posterior at a known h, let
     g(h) = -1/2 sum_d [ |y_d - m_d(h)|^2 + sum_points var_d(h) ] / sigma_d^2
 
 so that the bound is E_q[g(h)] - KL(q(h) || N(0, I)). A task's descriptor may count as evidence too: then g has the
-decoder's log density log p(psi | h) in it. To first order in t, which is tiny beside the squared
-length-scales, it is stationary where n maximises g(n) - |n|^2 / 2 and t_q = 1 / (1 - d^2 g / dh_q^2).
+decoder's log density log p(psi | h) in it. Where tasks have a noise of their own, g is that of the best noise ratio,
+
+    g(h) = max_r  -S(h) / (2 r) - T D/2 log r - (log r)^2 / (2 s^2),        S(h) = -2 g(h) for r = 1
+
+where r is in closed form: log r = w(c + log(S s^2/2)) - c with c = T D s^2/2 and w(z) the solution of w + log w = z.
+So a task unlike all known ones gets a large r, and predictions that say so.
+
+To first order in t, which is tiny beside the squared length-scales, the bound is stationary where n maximises
+g(n) - |n|^2 / 2 and t_q = 1 / (1 - d^2 g / dh_q^2).
 
 In n this is a least-squares problem with few unknowns: damped Newton steps, batched over tasks, whose Hessians begin
 as Gauss-Newton's and learn by BFGS; from the best point of a coarse set (local optima are real) that has the training
@@ -22,6 +29,7 @@ from scipy.stats import norm, qmc
 from torch import Tensor
 
 from distpaml.model.expectations import rbf
+from distpaml.model.latent_gp import RATIO_SPREAD
 from distpaml.model.posterior import Latents, Posterior
 
 BLOCK = 10
@@ -52,6 +60,7 @@ class Described:
             step.value - 0.5 * (error.square() * variance + variance.log()).sum(-1),
             step.gradient + slope.sum(1),
             step.curvature + self._curvature(variance, d_mean),
+            step.log_ratio,
         )
 
     def curvature(self, n: Tensor) -> Tensor:
@@ -70,11 +79,13 @@ class _Step:
     value: Tensor  # [B]
     gradient: Tensor  # [B, Q]
     curvature: Tensor  # [B, Q, Q]
+    log_ratio: Tensor  # [B], of the best noise ratios
 
     def update(self, tasks: Tensor, other: "_Step", rows: Tensor) -> None:
-        """Take over value and gradient in `rows` of another for `tasks`."""
+        """Take over all but the curvature in `rows` of another for `tasks`."""
         self.value[tasks] = other.value[rows]
         self.gradient[tasks] = other.gradient[rows]
+        self.log_ratio[tasks] = other.log_ratio[rows]
 
 
 @torch.no_grad()
@@ -86,17 +97,19 @@ def infer(
     starts: Tensor,
     steps: int = 100,
     described: "Described | None" = None,
+    task_noise: bool = False,
 ) -> Latents:
     """q(h) of N tasks from inputs [N, T, dx], targets [N, T, D] and their valid rows; `starts` [S, Q] are tried too.
 
-    With `described`, the tasks' descriptors are evidence as well.
+    With `described`, the tasks' descriptors are evidence as well. With `task_noise`, each has its own noise ratio.
     """
     starts = torch.cat([starts, coarse_starts(starts)])
     parts = []
     for i in range(0, len(x), BLOCK):
         b = slice(i, i + BLOCK)
-        parts.append(_infer_block(posterior, x[b], y[b], counts[b], starts, steps, described and described.take(b)))
-    return Latents(torch.cat([p.mean for p in parts]), torch.cat([p.variance for p in parts]))
+        own = described and described.take(b)
+        parts.append(_infer_block(posterior, x[b], y[b], counts[b], starts, steps, own, task_noise))
+    return Latents.joined(parts)
 
 
 def coarse_starts(like: Tensor, size: int = 128) -> Tensor:
@@ -113,16 +126,18 @@ def _infer_block(
     starts: Tensor,
     steps: int,
     described: "Described | None",
+    task_noise: bool,
 ) -> Latents:
+    numbers = y.shape[-1] * torch.tensor(counts, dtype=y.dtype, device=y.device)  # [B], observed of each task
     valid = torch.arange(x.shape[1], device=x.device) < torch.tensor(counts, device=x.device)[:, None]
     kx = rbf(x * posterior.rate_x, posterior.zx) * valid.unsqueeze(-1)  # [B, T, L]
 
     def evaluate(tasks: Tensor, n: Tensor) -> _Step:
-        step = _evaluate(posterior, kx[tasks], y[tasks], valid[tasks], n)
+        step = _evaluate(posterior, kx[tasks], y[tasks], valid[tasks], n, numbers[tasks] if task_noise else None)
         return step if described is None else described.take(tasks).add(step, n)
 
     active = torch.arange(len(x), device=x.device)
-    n = _best_start(posterior, kx, y, starts, described)
+    n = _best_start(posterior, kx, y, starts, described, numbers if task_noise else None)
     here = evaluate(active, n)
     hessian = here.curvature
     damping = torch.full_like(here.value, 1e-3)
@@ -141,10 +156,25 @@ def _infer_block(
         active = active[promised > 1e-3 + 1e-7 * here.value[active].abs()]
         if not len(active):
             break
-    bend = _second_derivatives(posterior, kx, y, n)
+    bend = _second_derivatives(posterior, kx, y, n) * (-here.log_ratio).exp()[:, None]
     if described is not None:
         bend = bend - described.curvature(n).diagonal(dim1=-2, dim2=-1)
-    return Latents(n, 1.0 / (1.0 - bend.clamp(max=0.0)))
+    return Latents(n, 1.0 / (1.0 - bend.clamp(max=0.0)), here.log_ratio.exp())
+
+
+def best_log_ratio(misfit: Tensor, numbers: Tensor) -> Tensor:
+    """argmax over log r of -S/(2r) - numbers/2 log r - (log r)^2/(2 s^2) for misfits S, both of any one shape."""
+    c = 0.5 * RATIO_SPREAD**2 * numbers
+    argument = c + (0.5 * RATIO_SPREAD**2 * misfit).clamp(min=1e-300).log()
+    omega = torch.where(argument > 1.0, argument - argument.clamp(min=1.0).log(), (argument - 1.0).exp())
+    for _ in range(6):  # Newton's for omega + log omega = argument
+        omega = omega * (1.0 + argument - omega.clamp(min=1e-300).log()) / (1.0 + omega)
+    return torch.where(numbers > 0, omega - c, 0.0)
+
+
+def _profile(misfit: Tensor, log_ratio: Tensor, numbers: Tensor) -> Tensor:
+    """-2 log density of data with misfit S and noise ratio r, without constants."""
+    return misfit * (-log_ratio).exp() + numbers * log_ratio + (log_ratio / RATIO_SPREAD).square()
 
 
 def _bfgs(hessian: Tensor, move: Tensor, change: Tensor) -> Tensor:
@@ -156,12 +186,17 @@ def _bfgs(hessian: Tensor, move: Tensor, change: Tensor) -> Tensor:
     return torch.where((along > 1e-3 * before)[:, None, None], updated, hessian)
 
 
-def _best_start(posterior: Posterior, kx: Tensor, y: Tensor, starts: Tensor, described: Described | None) -> Tensor:
+def _best_start(
+    posterior: Posterior, kx: Tensor, y: Tensor, starts: Tensor, described: Described | None, numbers: Tensor | None
+) -> Tensor:
     """For every task the start with the smallest squared residuals and prior penalty [B, Q]."""
     kappa = rbf(starts * posterior.rate_h, posterior.zh)  # [S, L]
     weights = (kappa.T.unsqueeze(-1) * posterior.alpha.unsqueeze(1)).flatten(1)  # [L, S D]
     mean = (kx @ weights).unflatten(-1, (len(starts), -1))  # [B, T, S, D]
-    loss = ((y.unsqueeze(2) - mean).square() / posterior.noise).sum((1, 3))
+    loss = ((y.unsqueeze(2) - mean).square() / posterior.noise).sum((1, 3))  # [B, S]
+    if numbers is not None:
+        many = numbers[:, None].expand_as(loss)
+        loss = _profile(loss, best_log_ratio(loss, many), many)
     if described is not None:
         psi, variance, _, _ = described.decode(starts)
         misfit = (described.descriptors.unsqueeze(1) - psi).square() / variance  # [B, S, E]
@@ -184,17 +219,26 @@ def _outputs(posterior: Posterior, kx: Tensor, features: Tensor) -> Tensor:
     return (kx @ weights).unflatten(-1, (features.shape[1], -1)) / posterior.noise.sqrt()
 
 
-def _evaluate(posterior: Posterior, kx: Tensor, y: Tensor, valid: Tensor, n: Tensor) -> _Step:
+def _evaluate(posterior: Posterior, kx: Tensor, y: Tensor, valid: Tensor, n: Tensor, numbers: Tensor | None) -> _Step:
     kappa, slope, _ = _features(posterior, n)
     outputs = _outputs(posterior, kx, torch.cat([kappa.unsqueeze(1), slope], 1))
     residual, jacobian = y / posterior.noise.sqrt() - outputs[:, :, 0], outputs[:, :, 1:]  # [B, T, D], [B, T, Q, D]
     spread, spread_slope = _scaled_variance(posterior, kx, valid, kappa, slope)
     deviation = spread_slope / (2.0 * spread.sqrt().unsqueeze(-1))  # Jacobian of sqrt(spread) [B, T, Q]
     curvature = torch.einsum("btqd,btrd->bqr", jacobian, jacobian) + deviation.mT @ deviation
+    slope = torch.einsum("btqd,btd->bq", jacobian, residual) - 0.5 * spread_slope.sum(1)
+    misfit = residual.square().sum((1, 2)) + spread.sum(1)
+    if numbers is None:
+        log_ratio, loss = torch.zeros_like(misfit), misfit
+    else:
+        log_ratio = best_log_ratio(misfit, numbers)
+        loss = _profile(misfit, log_ratio, numbers)
+    precision = (-log_ratio).exp()  # at the best ratio the profile has the slope that it has at a fixed one
     return _Step(
-        -0.5 * (residual.square().sum((1, 2)) + spread.sum(1) + n.square().sum(-1)),
-        torch.einsum("btqd,btd->bq", jacobian, residual) - 0.5 * spread_slope.sum(1) - n,
-        curvature + torch.eye(n.shape[-1], dtype=n.dtype, device=n.device),
+        -0.5 * (loss + n.square().sum(-1)),
+        precision[:, None] * slope - n,
+        precision[:, None, None] * curvature + torch.eye(n.shape[-1], dtype=n.dtype, device=n.device),
+        log_ratio,
     )
 
 

@@ -31,9 +31,9 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from distpaml.config.schema import FitConfig
+from distpaml.config.schema import FitConfig, ModelConfig
 from distpaml.model.collapsed import FitError
-from distpaml.model.fit import SETTLING, optimise, place, settle_variances
+from distpaml.model.fit import COMPETING, INDUCING, optimise, place, settle_variances
 from distpaml.model.image_vae import Encoded, ImageVAE
 from distpaml.model.latent_gp import LatentGP, Terms, TrainingSet
 from distpaml.model.stochastic import CHECK, Inducing, explicit_bound, prior_inducing, sampled_bound
@@ -72,10 +72,10 @@ def joint_terms(gp: LatentGP, vae: ImageVAE, data: TrainingSet, base: Tensor, q:
     else:
         evidence = encoded_gp(gp, own, lambda gp: explicit_bound(gp, data, q).data)
     seen = vae.log_density(encoded.sample(base), torch.arange(len(vae))).mean(0)
-    return Terms(evidence, -encoded.divergence().sum(), seen.sum())
+    return Terms(evidence, -encoded.divergence().sum(), seen.sum(), gp.ratio_log_prior())
 
 
-def fit_joint(gp: LatentGP, data: TrainingSet, fit: FitConfig, inducing: int, seed: int) -> list[float]:
+def fit_joint(gp: LatentGP, data: TrainingSet, model: ModelConfig, fit: FitConfig, seed: int) -> list[float]:
     """Fit the GP and its VAE in place, the network from its first weights; the values seen by L-BFGS."""
     vae, generator = image_vae_of(gp), torch.Generator().manual_seed(seed)
     learn_images(vae, fit.image_adam_steps, fit.image_learning_rate, generator)
@@ -83,16 +83,18 @@ def fit_joint(gp: LatentGP, data: TrainingSet, fit: FitConfig, inducing: int, se
     with torch.no_grad():
         gp.log_variance.fill_(-12.0)
     names = [name for name, _ in gp.named_parameters() if not name.startswith("decoder.")]
-    place(gp, data, inducing)
-    values = optimise(gp, data, [name for name in names if name not in ("zx", "offset")], SETTLING, 0.0)
-    place(gp, data, inducing)
+    on_data = [name for name in names if name not in INDUCING]
+    place(gp, data, model, most=COMPETING)
+    values = optimise(gp, data, on_data, fit.settling, 0.0)
+    place(gp, data, model)
+    names = on_data if model.inducing_inputs == "data" else names
     for _ in range(TURNS):
-        values += optimise(gp, data, names, fit.warm_evaluations, fit.tolerance)
+        values += optimise(gp, data, names, fit.evaluations, fit.tolerance)
         settle_variances(gp, data)
         learn_images(vae, fit.image_adam_steps * 2 // 3, fit.image_learning_rate, generator, data, Message.of(gp))
         embed(gp, data)
     kernel = [name for name in names if name not in FREE]
-    return values + optimise(gp, data, kernel, fit.warm_evaluations, fit.tolerance)
+    return values + optimise(gp, data, kernel, fit.evaluations, fit.tolerance)
 
 
 def learn_images(
@@ -131,8 +133,8 @@ def embed(gp: LatentGP, data: TrainingSet) -> None:
 def fit_joint_stochastic(
     gp: LatentGP,
     data: TrainingSet,
+    model: ModelConfig,
     fit: FitConfig,
-    inducing: int,
     base: Tensor,
     seed: int,
     watch: Callable[[int, float], None] = lambda step, value: None,
@@ -144,7 +146,7 @@ def fit_joint_stochastic(
     """
     vae, generator = image_vae_of(gp), torch.Generator().manual_seed(seed)
     embed(gp, data)
-    place(gp, data, inducing)
+    place(gp, data, model)
     q, rows = prior_inducing(gp), vae.rows(data.descriptors)
     others = torch.tensor([k for k in range(len(vae)) if k not in rows.tolist()], dtype=torch.long)
     weights = [value for name, value in gp.named_parameters() if name not in FREE]  # the network's are among them

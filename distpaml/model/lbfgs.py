@@ -2,11 +2,14 @@
 
 scipy's L-BFGS-B searches inside a box of sane values. A point where the bound cannot be evaluated counts as very
 bad, so that the line search backs off; if the search gives up there, it starts afresh from the best point so far.
+L-BFGS begins as if all variables were equally stiff; each is divided by its `scale`, the step that changes the
+objective by about one, so that they nearly are.
 Meanwhile scipy's own BLAS has one thread: its idle threads spin, and would take half of a core from torch.
 """
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -22,43 +25,50 @@ MEMORY = 20
 Box = tuple[float | None, float | None]
 
 
+class Variable(NamedTuple):
+    """Something to optimise over, within a box; `scale` is a number or has the parameter's shape."""
+
+    parameter: nn.Parameter
+    box: Box = (None, None)
+    scale: Tensor | float = 1.0
+
+
 class _SpentError(Exception):
-    """The budget is."""
+    """Raised when the evaluation budget is spent."""
 
 
 def maximise(
-    objective: Callable[[], Tensor],
-    parameters: Sequence[tuple[nn.Parameter, Box]],
-    budget: int,
-    tolerance: float,
+    objective: Callable[[], Tensor], variables: Sequence[Variable], budget: int, tolerance: float
 ) -> list[float]:
-    """Maximise over `parameters` in place; the values seen, one per evaluation.
+    """Maximise over `variables` in place; the values seen, one per evaluation.
 
     Ends after `budget` evaluations, or when ten iterations together gain less than ten times `tolerance`.
     """
-    shapes = [p.shape for p, _ in parameters]
-    sizes = [s.numel() for s in shapes]
-    bounds = [box for (_, box), size in zip(parameters, sizes, strict=True) for _ in range(size)]
+    parameters = [variable.parameter for variable in variables]
+    sizes = [p.numel() for p in parameters]
+    scale = _flat([torch.as_tensor(v.scale).expand_as(v.parameter) for v in variables])
+    bounds = np.array([v.box for v, size in zip(variables, sizes, strict=True) for _ in range(size)], dtype=float)
+    bounds = np.where(np.isnan(bounds), (-np.inf, np.inf), bounds) / scale[:, None]
     values: list[float] = []
-    best_value, best = -np.inf, _flat([p for p, _ in parameters])
+    best_value, best = -np.inf, _flat(parameters) / scale
 
     def assign(vector: np.ndarray) -> None:
-        parts = torch.as_tensor(vector).split(sizes)
+        parts = torch.as_tensor(vector * scale).split(sizes)
         with torch.no_grad():
-            for (p, _), part, shape in zip(parameters, parts, shapes, strict=True):
-                p.copy_(part.view(shape))
+            for p, part in zip(parameters, parts, strict=True):
+                p.copy_(part.view(p.shape))
 
     def evaluate(vector: np.ndarray) -> tuple[float, np.ndarray]:
         nonlocal best_value, best
         if len(values) >= budget:
             raise _SpentError
         assign(vector)
-        for p, _ in parameters:
+        for p in parameters:
             p.grad = None
         try:
             value = objective()
             value.backward()
-            gradient = _flat([torch.zeros_like(p) if p.grad is None else p.grad for p, _ in parameters])
+            gradient = _flat([torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]) * scale
             if not (np.isfinite(value.item()) and np.isfinite(gradient).all()):
                 raise FitError("The bound is not finite.")
         except FitError:

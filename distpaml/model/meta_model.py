@@ -30,12 +30,14 @@ class MetaModel:
     targets: Standardiser
     descriptors: Tensor  # [N, E], of the training tasks
     terms: Mapping[str, float]
-    """The bound and its terms: elbo, data_fit, kl_inducing, kl_latent, decoder; and the evaluations it took."""
+    """The bound and its terms: elbo, data_fit, kl_inducing, kl_latent, decoder, prior; and the evaluations it took."""
+    start: str = ""
+    """Which of the competing starts won: last, opened, scratch, random-1, …"""
 
     @property
     def embeddings(self) -> Latents:
         """q(h) of the training tasks."""
-        return Latents(self.gp.mean.detach(), self.gp.variance.detach())
+        return Latents(self.gp.mean.detach(), self.gp.variance.detach(), self.gp.log_ratio.detach().exp())
 
     @property
     def image_vae(self) -> ImageVAE | None:
@@ -63,8 +65,9 @@ class MetaModel:
                 torch.cat(extra),
                 steps,
                 Described(self._tensor(data.descriptors)[index], self._decode) if use_descriptors else None,
+                self.gp.task_noise,
             )
-            latents.mean[index], latents.variance[index] = found.mean, found.variance
+            latents.mean[index], latents.variance[index], latents.ratio[index] = found.mean, found.variance, found.ratio
         return latents
 
     def predict(self, inputs: Array, latents: Latents) -> tuple[Array, Array]:
@@ -105,15 +108,15 @@ def fit_model(
     training, inputs, targets = training_set(data, model, fit.shards, seed, pool)
     first = None if last is None else _warm_start(last, data, inputs, targets, training.descriptors, starts)
     if fit.kind == "collapsed":
-        budget = fit.evaluations if first is None else fit.warm_evaluations
-        result = fit_collapsed(training, first, model.inducing, budget, fit.tolerance, fit.restarts, seed)
-        gp, evaluations = result.gp, len(result.values)
+        result = fit_collapsed(training, first, model, fit, seed)
+        gp = result.gp
         posterior, terms = Posterior.collapsed(gp, training), gp.terms(training)
     else:
-        result, q = fit_stochastic(training, first, model.inducing, fit, seed)
-        gp, evaluations = result.gp, len(result.values)
+        result, q = fit_stochastic(training, first, model, fit, seed)
+        gp = result.gp
         posterior, terms = q.posterior(gp), explicit_bound(gp, training, q)
-    return MetaModel(gp, posterior, inputs, targets, training.descriptors, plain_terms(terms, posterior, evaluations))
+    plain = plain_terms(terms, posterior, len(result.values))
+    return MetaModel(gp, posterior, inputs, targets, training.descriptors, plain, result.start)
 
 
 def training_set(
@@ -151,11 +154,12 @@ def _warm_start(
     old = len(last.gp.mean)
     latents = last.infer(data.tasks(slice(old, None)), starts=starts)
     mean = torch.cat([last.gp.mean.detach(), latents.mean])
-    gp = LatentGP(data.inputs.shape[-1], data.targets.shape[-1], mean, descriptors)
+    gp = LatentGP(data.inputs.shape[-1], data.targets.shape[-1], mean, descriptors, last.gp.task_noise)
     inherit(gp, last, inputs, targets)
     gp.decoder.load_state_dict(last.gp.decoder.state_dict())
     with torch.no_grad():
         gp.log_variance[:old] = last.gp.log_variance
+        gp.log_ratio[:old] = last.gp.log_ratio
     return gp
 
 
@@ -178,5 +182,6 @@ def plain_terms(terms: Terms, posterior: Posterior, evaluations: int) -> dict[st
         "kl_inducing": divergence.item(),
         "kl_latent": -terms.latent.item(),
         "decoder": terms.decoder.item(),
+        "prior": terms.prior.item(),
         "evaluations": evaluations,
     }

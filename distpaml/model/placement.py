@@ -11,8 +11,11 @@ from torch import Tensor
 
 
 @torch.no_grad()
-def greedy_variance(points: Tensor, size: int) -> Tensor:
-    """Indices of `size` of the points [M, D], each the one with the largest variance given those before it."""
+def greedy_variance(points: Tensor, size: int, enough: float = 0.0) -> Tensor:
+    """Indices of at most `size` of the points [M, D], each the one with the largest variance given those before it.
+
+    Ends early when the variance that is left is below `enough`, averaged over the points; the kernel's is 1.
+    """
     size = min(size, len(points))
     remaining = points.new_ones(len(points))
     squares = 0.5 * points.square().sum(-1)
@@ -25,18 +28,27 @@ def greedy_variance(points: Tensor, size: int) -> Tensor:
         column -= factor[:step].T @ factor[:step, pivot]
         factor[step] = column / remaining[pivot].clamp(min=1e-10).sqrt()
         remaining = (remaining - factor[step].square()).clamp_(min=0.0)
+        if remaining.mean() < enough:
+            break
         remaining[chosen] = -1.0
     return torch.tensor(chosen, device=points.device)
 
 
 def descriptor_embedding(descriptors: Tensor, latent: int, generator: torch.Generator) -> Tensor:
     """Standardised principal components of the descriptors [N, latent]; dimensions beyond are small noise."""
-    centred = descriptors - descriptors.mean(0)
-    centred = centred / centred.square().mean(0).sqrt().clamp(min=1e-12)
+    return principal_components(descriptors, descriptors.std(0, correction=0), latent, generator)
+
+
+def principal_components(values: Tensor, scale: Tensor, count: int, generator: torch.Generator) -> Tensor:
+    """The first components [N, count] of values [N, E] in units of `scale` [E], each of variance 1, and some noise.
+
+    Where values have fewer components there is only the noise.
+    """
+    centred = (values - values.mean(0)) / scale.clamp(min=1e-12)
     u, s, _ = torch.linalg.svd(centred, full_matrices=False)
     scores = u * s
     scores = scores / scores.square().mean(0).sqrt().clamp(min=1e-6)
-    embedding = 0.1 * torch.randn(len(descriptors), latent, generator=generator, dtype=descriptors.dtype)
-    kept = min(latent, int((s > 1e-9).sum()))
-    embedding[:, :kept] += scores[:, :kept]
-    return embedding
+    components = 0.1 * torch.randn(len(values), count, generator=generator, dtype=values.dtype)
+    kept = min(count, int((s > 1e-9).sum()))
+    components[:, :kept] += scores[:, :kept]
+    return components

@@ -4,34 +4,49 @@ With K_ZZ = a C C', expected features phi = C^-1 (k_x * e1) [L] of a point under
 q(C^-1 u / sqrt(a)) = N(w_d, P_d) (`collapsed`: P_d = W_d^-1) and alpha_d = C^-T w_d sqrt(a):
 
     mean_d     = (k_x * e1)' alpha_d
-    variance_d = a (1 - phi'phi) + a phi' P_d phi + excess_d + sigma_d^2
-    excess_d   = k_x' [ (alpha_d alpha_d' - Q_d) * e1 e1' * expm1(delta) ] k_x,       Q_d = a C^-T (I - P_d) C^-1
+    variance_d = a (1 - phi'phi) + a phi' P_d phi + unknown_d + r sigma_d^2
+    unknown_d  = k_x' [ (alpha_d alpha_d' - Q_d) * e1 e1' * expm1(delta) ] k_x,       Q_d = a C^-T (I - P_d) C^-1
 
-the excess being what not knowing h adds. All moments are exact under q(h); the mixture itself is not Gaussian.
+the last but one being what not knowing h adds, and r the noise ratio of the task. All moments are exact under q(h);
+the mixture itself is not Gaussian.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import torch
 from torch import Tensor
 
 from distpaml.model.collapsed import Whitened, whiten
-from distpaml.model.expectations import excess, expected_kernel, rbf
+from distpaml.model.expectations import expected_kernel, psi2_correction, rbf
 from distpaml.model.latent_gp import LatentGP, TrainingSet
-from distpaml.model.shards import Query
 
 
 @dataclass
 class Latents:
-    """q(h) of some tasks: mean and variance [N, Q]."""
+    """q(h) of some tasks, mean and variance [N, Q], and their noise ratios r [N], 1 unless given."""
 
     mean: Tensor
     variance: Tensor
+    ratio: Tensor = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        if self.ratio is None:
+            self.ratio = self.mean.new_ones(len(self.mean))
 
     @classmethod
     def prior(cls, tasks: int, like: Tensor) -> "Latents":
         """N(0, I): all that is known of a task before its first observation."""
         return cls(like.new_zeros(tasks, like.shape[-1]), like.new_ones(tasks, like.shape[-1]))
+
+    @classmethod
+    def joined(cls, parts: Sequence["Latents"]) -> "Latents":
+        """Those of all parts, in order."""
+        return cls(*(torch.cat([getattr(part, field.name) for part in parts]) for field in fields(cls)))
+
+    def take(self, rows: slice | Tensor) -> "Latents":
+        """Those of some tasks."""
+        return Latents(self.mean[rows], self.variance[rows], self.ratio[rows])
 
     def __len__(self) -> int:
         return len(self.mean)
@@ -66,10 +81,10 @@ class Posterior:
     @torch.no_grad()
     def collapsed(cls, gp: LatentGP, data: TrainingSet) -> "Posterior":
         """With the optimal q(u) of the collapsed bound."""
-        rate, zx, zh, mean, variance = gp.query()
-        k = gp.correlations()
-        white: Whitened = whiten(k, Query(rate, zx, zh, k, mean, variance), gp.values.variance, gp.noise, data.pool)
-        return cls(rate, gp.values.rate_h, gp.values.variance, gp.noise, zx, zh, white.chol, white.w, white.root)
+        inputs, kernel = gp.bound_inputs(), gp.values
+        white: Whitened = whiten(inputs.chol, inputs, kernel.variance, gp.noise, data.pool)
+        known = white.chol, white.w, white.root
+        return cls(inputs.rate, kernel.rate_h, kernel.variance, gp.noise, inputs.zx, inputs.zh, *known)
 
     def double(self) -> "Posterior":
         """The same in float64."""
@@ -87,18 +102,18 @@ class Posterior:
         """Mean and variance [N, T, D] of the outputs at inputs [N, T, dx] of tasks with q(h) `latents`."""
         moments = [self._moments(*task) for task in zip(x, latents.mean, latents.variance, strict=True)]
         mean, variance = zip(*moments, strict=True)
-        return torch.stack(mean), torch.stack(variance)
+        return torch.stack(mean), torch.stack(variance) + latents.ratio[:, None, None] * self.noise
 
     def _moments(self, x: Tensor, n: Tensor, t: Tensor) -> tuple[Tensor, Tensor]:
-        """Of one task: x [T, dx], n and t [Q] -> [T, D], [T, D]."""
+        """Of the functions of one task: x [T, dx], n and t [Q] -> [T, D], [T, D]."""
         n, t = n * self.rate_h, t * self.rate_h.square()
         psi1 = rbf(x * self.rate_x, self.zx) * expected_kernel(n, t, self.zh)  # [T, L]
         phi = torch.linalg.solve_triangular(self.chol, psi1.T, upper=False)  # [L, T]
         mean = psi1 @ self.alpha
         known = torch.linalg.solve_triangular(self.root, phi.expand(len(self.root), -1, -1), upper=False)
         variance = self.amplitude * ((1.0 - phi.square().sum(0)).clamp(min=0.0) + known.square().sum(-2)).T  # [T, D]
-        unknown = excess(n, t, self.zh)
+        unknown = psi2_correction(n, t, self.zh)
         for d in range(len(self.w)):
             table = (torch.outer(self.alpha[:, d], self.alpha[:, d]) - self.q[d]) * unknown
             variance[:, d] += ((psi1 @ table) * psi1).sum(-1)
-        return mean, variance.clamp(min=0.0) + self.noise
+        return mean, variance.clamp(min=0.0)

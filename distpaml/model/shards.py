@@ -1,20 +1,23 @@
 """The statistics of all tasks as a sum over shards of tasks, with their backward pass, wherever the shards live.
 
 One evaluation of the bound sends every shard the kernel, the inducing points and the q(H) of its tasks, and brings
-back its share of the statistics (see `expectations`); the bound's gradients in these go out again, and every shard
+back partial sums of the statistics (see `expectations`); the bound's gradients in these go out again, and every shard
 finishes its own backward pass. A message is a few [L, L] tables, however many tasks a shard holds.
+
+Task i counts with a weight w_i^2 = 1 / r_i, the inverse of its noise ratio (`latent_gp`): its features Psi1_i and its
+targets Y_i are multiplied by w_i, and everything else follows.
 
 Reference: Gal, van der Wilk & Rasmussen 2014, Distributed variational inference in sparse GP regression.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from distpaml.model.expectations import Excess, excess, expected_kernel, rbf
+from distpaml.model.expectations import Coefficients, expected_kernel, psi2_correction, rbf
 
 BLOCK = 16
 """Tasks whose features are whitened in one go."""
@@ -22,8 +25,8 @@ KEPT_BLOCKS = 4
 """Blocks of a shard whose tables are kept for the backward pass; those beyond are computed again."""
 
 
-class Query(NamedTuple):
-    """What a shard is asked with; all in units of the length-scales."""
+class BoundInputs(NamedTuple):
+    """What the statistics of a shard are a function of; all in units of the length-scales."""
 
     rate: Tensor  # [dx], 1 / length-scale of the inputs
     zx: Tensor  # [L, dx]
@@ -31,15 +34,16 @@ class Query(NamedTuple):
     chol: Tensor  # [L, L], of K_ZZ
     mean: Tensor  # [N, Q]
     variance: Tensor  # [N, Q]
-    ticket: int = 0
+    log_weight: Tensor  # [N], log w
+    evaluation: int = 0
     """The number of this evaluation."""
 
 
-class Share(NamedTuple):
+class PartialStatistics(NamedTuple):
     """A shard's part of the statistics."""
 
     square: Tensor  # [L, L], sum_i Phi_i Phi_i'
-    excess: Tensor  # [L, L], R
+    correction: Tensor  # [L, L], R
     target: Tensor  # [L, D], sum_i Phi_i Y_i
 
 
@@ -47,7 +51,7 @@ class Cotangent(NamedTuple):
     """Gradients of the bound, from which a shard computes its own."""
 
     features: Tensor  # [L, L], C^-T dF/dA
-    excess: Tensor  # [L, L], dF/dR
+    correction: Tensor  # [L, L], dF/dR
     target: Tensor  # [L, D], C^-T dF/d(target)
 
 
@@ -59,104 +63,130 @@ class Gradient(NamedTuple):
     zh: Tensor
     mean: Tensor
     variance: Tensor
+    log_weight: Tensor
 
 
 class _Tables(NamedTuple):
-    psi1: Tensor  # [B T, L]
+    """Of a block of B tasks; the lists have one entry for each group of G tasks."""
+
+    psi1: Tensor  # [B, T, L]
     phi: Tensor  # [L, B T]
-    grams: list[Tensor]  # Psi1_i' Psi1_i [L, L] of each task
-    deltas: list[Tensor]  # expm1(delta_i) [L, L] of each task
+    psi2: list[Tensor]  # Psi2_i [G, L, L]
+    correction: list[Tensor]  # expm1(delta_i) [G, L, L]
 
 
 class Shard:
-    """Some tasks: x [N, T, dx], y [N, T, D] and the valid rows of each, `counts` [N]."""
+    """Some tasks: x [N, T, dx], y [N, T, D] and the valid rows of each, `counts` [N].
 
-    def __init__(self, x: Tensor, y: Tensor, counts: Sequence[int]) -> None:
-        self.blocks = [range(i, min(i + BLOCK, len(counts))) for i in range(0, len(counts), BLOCK)]
-        self.x = [torch.cat([x[i, : counts[i]] for i in block]) for block in self.blocks]
-        self.y = [torch.cat([y[i, : counts[i]] for i in block]) for block in self.blocks]
-        self.counts = [[int(counts[i]) for i in block] for block in self.blocks]
-        self.ticket, self.kept = -1, list[_Tables]()
+    Tables [L, L] are made for `group` tasks at a time: one on a CPU, whose cache holds no more; a block on a GPU.
+    """
 
-    def _tables(self, query: Query, b: int) -> _Tables:
-        block, counts = self.blocks[b], self.counts[b]
-        tasks = slice(block.start, block.stop)
-        e1 = expected_kernel(query.mean[tasks], query.variance[tasks], query.zh)  # [B, L]
-        psi1 = rbf(self.x[b] * query.rate, query.zx)
-        for rows, row_e1 in zip(psi1.split(counts), e1, strict=True):
-            rows *= row_e1
-        phi = torch.linalg.solve_triangular(query.chol, psi1.T, upper=False)
-        grams = [rows.T @ rows for rows in psi1.split(counts)]
-        deltas = [excess(query.mean[i], query.variance[i], query.zh) for i in block]
-        return _Tables(psi1, phi, grams, deltas)
+    def __init__(self, x: Tensor, y: Tensor, counts: Sequence[int], group: int | None = None) -> None:
+        self.group = group or (1 if x.device.type == "cpu" else BLOCK)
+        self.blocks = [slice(i, min(i + BLOCK, len(counts))) for i in range(0, len(counts), BLOCK)]
+        self.x, self.y, self.valid = [], list[Tensor](), list[Tensor]()
+        for block in self.blocks:
+            count = torch.tensor([int(c) for c in counts[block]], device=x.device)
+            longest = max(int(c) for c in counts[block])
+            valid = (torch.arange(longest, device=x.device) < count[:, None]).unsqueeze(-1)  # [B, T, 1]
+            self.x.append(torch.where(valid, x[block, :longest], 0.0))
+            self.y.append(torch.where(valid, y[block, :longest], 0.0))
+            self.valid.append(valid)
+        self.evaluation, self.kept = -1, list[_Tables]()
 
-    def forward(self, query: Query) -> Share:
-        """This shard's share of the statistics."""
-        self.ticket, self.kept = query.ticket, []
-        size = len(query.zx)
-        share = Share(query.zx.new_zeros(size, size), query.zx.new_zeros(size, size), query.zx.new_zeros(size, 0))
-        target = query.zx.new_zeros(size, self.y[0].shape[-1])
+    def _groups(self, b: int) -> Iterator[slice]:
+        size = len(self.x[b])
+        return (slice(i, min(i + self.group, size)) for i in range(0, size, self.group))
+
+    def _tables(self, inputs: BoundInputs, b: int) -> _Tables:
+        block, x = self.blocks[b], self.x[b]
+        mean, variance, weight = inputs.mean[block], inputs.variance[block], inputs.log_weight[block].exp()
+        e1 = weight[:, None] * expected_kernel(mean, variance, inputs.zh)  # [B, L]
+        psi1 = rbf((x * inputs.rate).flatten(0, 1), inputs.zx).view(*x.shape[:2], -1)
+        psi1.mul_(e1.unsqueeze(1)).mul_(self.valid[b])
+        phi = torch.linalg.solve_triangular(inputs.chol, psi1.flatten(0, 1).T, upper=False)
+        tables = _Tables(psi1, phi, [], [])
+        for g in self._groups(b):
+            tables.psi2.append(psi1[g].mT @ psi1[g])
+            tables.correction.append(psi2_correction(mean[g], variance[g], inputs.zh))
+        return tables
+
+    def forward(self, inputs: BoundInputs) -> PartialStatistics:
+        """This shard's part of the statistics."""
+        self.evaluation, self.kept = inputs.evaluation, []
+        size, outputs = len(inputs.zx), self.y[0].shape[-1]
+        zeros = inputs.zx.new_zeros
+        statistics = PartialStatistics(zeros(size, size), zeros(size, size), zeros(size, outputs))
         for b in range(len(self.blocks)):
-            tables = self._tables(query, b)
-            share.square.addmm_(tables.phi, tables.phi.T)
-            target.addmm_(tables.phi, self.y[b])
-            for gram, delta in zip(tables.grams, tables.deltas, strict=True):
-                share.excess.addcmul_(gram, delta)
+            tables = self._tables(inputs, b)
+            statistics.square.addmm_(tables.phi, tables.phi.T)
+            statistics.target.addmm_(tables.phi, self._weighted(inputs, b))
+            for psi2, correction in zip(tables.psi2, tables.correction, strict=True):
+                product = psi2 * correction
+                statistics.correction.add_(product[0] if len(product) == 1 else product.sum(0))
+                psi2.add_(product)
             if b < KEPT_BLOCKS:
                 self.kept.append(tables)
-        return share._replace(target=target)
+        return statistics
 
-    def backward(self, query: Query, cotangent: Cotangent) -> Gradient:
-        """This shard's gradient at a query; if it is that of the last `forward`, its tables are there already."""
-        kept = self.kept if query.ticket == self.ticket else []
-        gradient = Gradient(*(torch.zeros_like(getattr(query, name)) for name in Gradient._fields))
+    def backward(self, inputs: BoundInputs, cotangent: Cotangent) -> Gradient:
+        """This shard's gradient; the tables of the last `forward` serve again if it was for the same inputs."""
+        kept = self.kept if inputs.evaluation == self.evaluation else []
+        gradient = Gradient(*(torch.zeros_like(getattr(inputs, name)) for name in Gradient._fields))
         for b, block in enumerate(self.blocks):
-            tables = kept[b] if b < len(kept) else self._tables(query, b)
-            # dF/d(log Psi1) [B T, L]: through Phi, then through R
-            m = self.y[b] @ cotangent.target.T
-            m.addmm_(tables.phi.T, cotangent.features.T, alpha=2.0)
-            counts = self.counts[b]
-            rows = zip(m.split(counts), tables.psi1.split(counts), strict=True)
-            for (mi, psi1), gram, delta, i in zip(rows, tables.grams, tables.deltas, block, strict=True):
-                mi.addmm_(psi1, cotangent.excess * delta, alpha=2.0)
-                mi *= psi1
-                self._latent_gradient(query, i, mi.sum(0), cotangent.excess * gram * (delta + 1.0), gradient)
-            x = self.x[b]
-            scaled = x * query.rate
-            gradient.rate.add_(((m @ query.zx - m.sum(1, keepdim=True) * scaled) * x).sum(0))
-            gradient.zx.add_(m.T @ scaled - m.sum(0)[:, None] * query.zx)
+            if b < len(kept):
+                tables = kept[b]
+            else:
+                tables = self._tables(inputs, b)
+                for psi2, correction in zip(tables.psi2, tables.correction, strict=True):
+                    psi2.addcmul_(psi2, correction)
+            x, y = self.x[b], self._weighted(inputs, b)
+            # dF/d(log Psi1) [B, T, L]: through Phi, then through R
+            m = (y @ cotangent.target.T).addmm_(tables.phi.T, cotangent.features.T, alpha=2.0).view_as(tables.psi1)
+            for g, psi2, correction in zip(self._groups(b), tables.psi2, tables.correction, strict=True):
+                m[g].baddbmm_(tables.psi1[g], cotangent.correction * correction, alpha=2.0)
+                m[g].mul_(tables.psi1[g])
+                tasks = slice(block.start + g.start, block.start + g.stop)
+                self._latent_gradient(inputs, tasks, m[g].sum(1), cotangent.correction * psi2, gradient)
+            through_targets = (tables.psi1.flatten(0, 1) @ cotangent.target) * y
+            gradient.log_weight[block] = m.sum((1, 2)) + through_targets.view(*x.shape[:2], -1).sum((1, 2))
+            m, x = m.flatten(0, 1), x.flatten(0, 1)
+            scaled = x * inputs.rate
+            gradient.rate.add_(((m @ inputs.zx - m.sum(1, keepdim=True) * scaled) * x).sum(0))
+            gradient.zx.add_(m.T @ scaled - m.sum(0)[:, None] * inputs.zx)
         return gradient
 
+    def _weighted(self, inputs: BoundInputs, b: int) -> Tensor:
+        """w_i Y_i [B T, D]."""
+        return (self.y[b] * inputs.log_weight[self.blocks[b]].exp()[:, None, None]).flatten(0, 1)
+
     @staticmethod
-    def _latent_gradient(query: Query, i: int, g_e1: Tensor, g_delta: Tensor, gradient: Gradient) -> None:
-        """Add task i's gradient in (zh, mean, variance), given those in log e1 [L] and delta [L, L]."""
-        t = query.variance[i]
-        c = query.zh - query.mean[i]
-        v, k, dk = 1.0 + t, Excess.of(t), Excess.derivative(t)
-        sums = g_delta @ torch.cat([torch.ones_like(c[:, :1]), c], -1)  # [L, 1 + Q]
-        row, moment = sums[:, :1], sums[:, 1:]
-        g_c = 2.0 * k.cross * moment - 4.0 * k.square * row * c - g_e1[:, None] * c / v
-        gradient.zh.add_(g_c)
-        gradient.mean[i] = -g_c.sum(0)
-        gradient.variance[i] = (
-            0.5 * (g_e1 @ c.square() / v.square() - g_e1.sum() / v)
-            + dk.cross * (moment * c).sum(0)
-            - 2.0 * dk.square * (row * c.square()).sum(0)
-            + dk.constant * row.sum()
-        )
+    def _latent_gradient(inputs: BoundInputs, tasks: slice, g_e1: Tensor, g_delta: Tensor, gradient: Gradient) -> None:
+        """Add the gradient of G tasks in (zh, mean, variance), given those in log e1 [G, L] and delta [G, L, L]."""
+        t = inputs.variance[tasks].unsqueeze(1)  # [G, 1, Q]
+        c = inputs.zh - inputs.mean[tasks].unsqueeze(1)  # [G, L, Q]
+        v, k, dk = 1.0 + t, Coefficients.of(t), Coefficients.derivative(t)
+        sums = g_delta @ torch.cat([torch.ones_like(c[..., :1]), c], -1)  # [G, L, 1 + Q]
+        row, moment, g_e1 = sums[..., :1], sums[..., 1:], g_e1.unsqueeze(-1)
+        g_c = 2.0 * k.cross * moment - (4.0 * k.square * row + g_e1 / v) * c
+        gradient.zh.add_(g_c.sum(0))
+        gradient.mean[tasks] = -g_c.sum(1)
+        g_t = 0.5 * g_e1 * (c.square() / v - 1.0) / v
+        g_t = g_t + dk.cross * moment * c - 2.0 * dk.square * row * c.square() + dk.constant * row
+        gradient.variance[tasks] = g_t.sum(1)
 
 
 class ShardPool(Protocol):
-    """Shards that are asked together: in this process, or each on a machine of its own."""
+    """Shards that are evaluated together: in this process, or each on a machine of its own."""
 
     @property
     def sizes(self) -> Sequence[int]:
         """Tasks of each shard, in order."""
 
-    def forward(self, queries: Sequence[Query]) -> list[Share]:
+    def forward(self, inputs: Sequence[BoundInputs]) -> list[PartialStatistics]:
         """`Shard.forward` of every shard."""
 
-    def backward(self, queries: Sequence[Query], cotangent: Cotangent) -> list[Gradient]:
+    def backward(self, inputs: Sequence[BoundInputs], cotangent: Cotangent) -> list[Gradient]:
         """`Shard.backward` of every shard."""
 
 
@@ -178,8 +208,8 @@ class LocalShards:
         self.shards = [Shard(x[r], y[r], counts[r]) for r in ranges]
         self.sizes = [r.stop - r.start for r in ranges]
 
-    def forward(self, queries: Sequence[Query]) -> list[Share]:
-        return [shard.forward(query) for shard, query in zip(self.shards, queries, strict=True)]
+    def forward(self, inputs: Sequence[BoundInputs]) -> list[PartialStatistics]:
+        return [shard.forward(part) for shard, part in zip(self.shards, inputs, strict=True)]
 
-    def backward(self, queries: Sequence[Query], cotangent: Cotangent) -> list[Gradient]:
-        return [shard.backward(query, cotangent) for shard, query in zip(self.shards, queries, strict=True)]
+    def backward(self, inputs: Sequence[BoundInputs], cotangent: Cotangent) -> list[Gradient]:
+        return [shard.backward(part, cotangent) for shard, part in zip(self.shards, inputs, strict=True)]

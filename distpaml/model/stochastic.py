@@ -8,7 +8,7 @@ full rank. At a point with features phi = C^-1 k [L], given h, the function has
 A step takes B of the N tasks and one sample h_i = n_i + sqrt(t_i) eps_i, and follows the gradient of
 
     N/B sum_{i in batch} [ sum_j E_q(f)[log p(y_ij | f(x_ij, h_i))] - KL(q(h_i) || p(h_i)) ]
-        + log p(Psi | H) - sum_d KL(q(v^d) || N(0, I))
+        + log p(Psi | H) + log p(r) - sum_d KL(q(v^d) || N(0, I))
 
 Every task is as likely as the others to be in a batch, so its mean is the bound, whatever the lengths of the tasks;
 when they are equally long, N/B is points over points in the batch. The decoder's density does not factorise over
@@ -20,19 +20,18 @@ References: Hensman, Fusi & Lawrence 2013, Gaussian processes for big data; Sali
 Natural gradients in practice.
 """
 
+import math
 from collections.abc import Sequence
 from copy import deepcopy
 from typing import NamedTuple
 
 import torch
-from gpytorch.distributions import MultivariateNormal
 from gpytorch.optim import NGD
 from gpytorch.variational import CholeskyVariationalDistribution, NaturalVariationalDistribution
-from linear_operator.operators import DiagLinearOperator
 from torch import Tensor, nn
 from torch.distributions import Normal, kl_divergence
 
-from distpaml.config.schema import FitConfig
+from distpaml.config.schema import FitConfig, ModelConfig
 from distpaml.model.collapsed import FitError, safe_cholesky
 from distpaml.model.expectations import rbf
 from distpaml.model.fit import Fit, place
@@ -65,12 +64,13 @@ class Inducing(NamedTuple):
 
     def posterior(self, gp: LatentGP) -> Posterior:
         """In the form that predictions use, S_d = root^-T root^-1; the factor is that of S_d from its last row up."""
-        rate, zx, zh, _, _ = gp.query()
-        chol = safe_cholesky(gp.correlations(), "The covariance of the inducing points")
+        inputs, kernel = gp.bound_inputs(), gp.values
+        chol = safe_cholesky(inputs.chol, "The covariance of the inducing points")
         reverse = safe_cholesky((self.root @ self.root.mT).flip(-1, -2), "The posterior covariance")
         eye = torch.eye(self.root.shape[-1], dtype=self.root.dtype, device=self.root.device)
         root = torch.linalg.solve_triangular(reverse.flip(-1, -2).mT, eye.expand_as(reverse), upper=False)
-        return Posterior(rate, gp.values.rate_h, gp.values.variance, gp.noise, zx, zh, chol, self.mean, root)
+        known = chol, self.mean, root
+        return Posterior(inputs.rate, kernel.rate_h, kernel.variance, gp.noise, inputs.zx, inputs.zh, *known)
 
 
 def explicit_bound(gp: LatentGP, data: TrainingSet, q: Inducing) -> Terms:
@@ -98,15 +98,16 @@ def sampled_bound(gp: LatentGP, data: TrainingSet, q: Inducing, tasks: Tensor, e
     phi = torch.linalg.solve_triangular(chol, k.T, upper=False)  # [L, P]
     mean = amplitude.sqrt() * q.mean @ phi  # [D, P]
     variance = amplitude * (1.0 - phi.square().sum(0) + (q.root.mT @ phi).square().sum(-2))
-    likelihood = gp.likelihood.expected_log_prob(y.T, MultivariateNormal(mean, DiagLinearOperator(variance))).sum()
+    noise = gp.noise[:, None] * gp.log_ratio.exp()[tasks][rows]  # [D, P]
+    likelihood = -0.5 * ((2.0 * math.pi * noise).log() + ((y.T - mean).square() + variance) / noise).sum()
 
     latent = kl_divergence(Normal(gp.mean[tasks], gp.variance[tasks].sqrt()), Normal(torch.zeros_like(h), 1.0)).sum()
     decoder = gp.decoder.expected_log_density(gp.mean, gp.variance, data.descriptors, eps.unsqueeze(0))
-    return len(gp.mean) / len(tasks) * (likelihood - latent) + decoder - q.divergence()
+    return len(gp.mean) / len(tasks) * (likelihood - latent) + decoder - q.divergence() + gp.ratio_log_prior()
 
 
 def fit_stochastic(
-    data: TrainingSet, first: LatentGP | None, inducing: int, fit: FitConfig, seed: int
+    data: TrainingSet, first: LatentGP | None, model: ModelConfig, fit: FitConfig, seed: int
 ) -> tuple[Fit, Inducing]:
     """Fit from `first`, or from the descriptors' embedding; q(v) starts as the prior.
 
@@ -116,8 +117,8 @@ def fit_stochastic(
     generator = torch.Generator().manual_seed(seed)
     if first is None:
         embedding = descriptor_embedding(data.descriptors, data.base.shape[-1], generator)
-        first = LatentGP(data.x.shape[-1], data.y.shape[-1], embedding, data.descriptors)
-    place(first, data, inducing)
+        first = LatentGP(data.x.shape[-1], data.y.shape[-1], embedding, data.descriptors, model.noise == "task")
+    place(first, data, model)
     device = _device(fit.device)
     gp, data = first.to(device), _moved(data, device)
     q, optimisers = _optimisers(gp, fit)

@@ -18,7 +18,7 @@ from distpaml.model.meta_model import MetaModel
 from distpaml.model.networks import make_network
 from distpaml.model.posterior import Posterior
 
-FORMAT, VERSION = "distpaml-model", "1"
+FORMAT, VERSION = "distpaml-model", "2"
 
 
 def save_model(model: MetaModel, path: Path) -> None:
@@ -28,7 +28,8 @@ def save_model(model: MetaModel, path: Path) -> None:
     for name, standardiser in (("inputs", model.inputs), ("targets", model.targets)):
         tensors |= {f"{name}.{part}": torch.tensor(getattr(standardiser, part)) for part in ("mean", "scale")}
     tensors["descriptors"] = model.descriptors
-    header = {"format": FORMAT, "version": VERSION, "terms": json.dumps(dict(model.terms))}
+    header = {"format": FORMAT, "version": VERSION, "terms": json.dumps(dict(model.terms)), "start": model.start}
+    header["noise"] = "task" if model.gp.task_noise else "shared"
     if model.image_vae is not None:
         header["network"] = model.image_vae.name
     contents = save({name: value.detach().cpu().contiguous() for name, value in tensors.items()}, header)
@@ -46,19 +47,21 @@ def load_model(path: Path) -> MetaModel:
                 theirs = header.get("version")
                 raise UserError(f"{path} is a model of version {theirs}; this distpaml reads version {VERSION}.")
             tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118
-        return _assembled(tensors, json.loads(header["terms"]), header.get("network"))
+        return _assembled(tensors, header)
     except OSError as error:
         raise UserError(f"The model {path} cannot be read: {error.strerror or error}.") from error
     except (SafetensorError, KeyError, ValueError, RuntimeError, TypeError, IndexError) as error:
         raise UserError(f"The model {path} is damaged: {' '.join(str(error).split())[:200]}.") from error
 
 
-def _assembled(tensors: dict[str, Tensor], terms: dict[str, float], network: str | None) -> MetaModel:
+def _assembled(tensors: dict[str, Tensor], header: dict[str, str]) -> MetaModel:
+    network = header.get("network")
     inputs, targets = (
         Standardiser(tensors[f"{name}.mean"].numpy(), tensors[f"{name}.scale"].numpy())
         for name in ("inputs", "targets")
     )
-    gp = LatentGP(len(inputs.mean), len(targets.mean), tensors["gp.mean"], tensors["descriptors"])
+    sizes = len(inputs.mean), len(targets.mean)
+    gp = LatentGP(*sizes, tensors["gp.mean"], tensors["descriptors"], header["noise"] == "task")
     owner = tensors["gp.owner"]
     if network is not None:
         images, labels = tensors["gp.decoder.images"], tensors["gp.decoder.labels"]
@@ -67,4 +70,5 @@ def _assembled(tensors: dict[str, Tensor], terms: dict[str, float], network: str
     gp.place_inducing(tensors["gp.mean"].new_zeros(len(owner), len(inputs.mean)), owner)
     gp.load_state_dict({name[3:]: value for name, value in tensors.items() if name.startswith("gp.")})
     posterior = Posterior(**{field.name: tensors[f"posterior.{field.name}"] for field in fields(Posterior)})
-    return MetaModel(gp, posterior, inputs, targets, tensors["descriptors"], terms)
+    terms = json.loads(header["terms"])
+    return MetaModel(gp, posterior, inputs, targets, tensors["descriptors"], terms, header["start"])

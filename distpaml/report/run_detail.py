@@ -140,8 +140,9 @@ def _tests(config: ExperimentConfig, model: MetaModel, arrays: dict[str, Any]) -
     some = Tasks(tasks.descriptors[rows], tasks.parameters[rows], tasks.starts[rows])
     test = simulator.simulate(some).result()
     like = model.embeddings.mean
-    mean, variance = (torch.as_tensor(arrays[f"test_{part}"][rows]).to(like) for part in ("mean", "variance"))
-    latents = Latents(mean, variance)
+    latents = Latents(
+        *(torch.as_tensor(arrays[f"test_{part}"][rows]).to(like) for part in ("mean", "variance", "ratio"))
+    )
     predicted, spread = model.predict(test.inputs, latents)
     names = [task_set.domain.describe(task) for task in some.parameters]
     predictions = {
@@ -159,7 +160,7 @@ def _tests(config: ExperimentConfig, model: MetaModel, arrays: dict[str, Any]) -
     films = []
     for row in np.unique(np.linspace(0, len(rows) - 1, FILMS).round().astype(int)):
         steps = min(round(SECONDS / task_set.domain.dt), LONGEST, len(simulator.signal))
-        one = Latents(latents.mean[row : row + 1], latents.variance[row : row + 1])
+        one = latents.take(slice(row, row + 1))
         angles = simulator.angles
         sampled = rollout(model, some.starts[row], simulator.signal[:steps], one, angles, SAMPLES, seed=0)
         true = some.starts[row] + np.concatenate(

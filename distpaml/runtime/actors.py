@@ -13,7 +13,7 @@ from distpaml.data import Dataset, Divisors
 from distpaml.data.tasks import Tasks
 from distpaml.evaluate import Evaluation
 from distpaml.model.meta_model import MetaModel
-from distpaml.model.shards import Cotangent, Gradient, LocalShards, Query, Shard, Share
+from distpaml.model.shards import BoundInputs, Cotangent, Gradient, LocalShards, PartialStatistics, Shard
 from distpaml.runtime.local import LocalTrainer, local_parts
 from distpaml.runtime.shards import RayShards
 from distpaml.select.candidates import Candidates
@@ -60,11 +60,13 @@ class ShardActor:
         torch.set_grad_enabled(False)
         self.fit, self.shard = "", Shard(torch.zeros(0, 0, 0), torch.zeros(0, 0, 0), [])
 
-    def forward(self, fit: str, x: Array, y: Array, counts: Array, query: Query) -> Share:
-        return self._shard(fit, x, y, counts).forward(query)
+    def forward(self, fit: str, x: Array, y: Array, counts: Array, inputs: BoundInputs) -> PartialStatistics:
+        return self._shard(fit, x, y, counts).forward(inputs)
 
-    def backward(self, fit: str, x: Array, y: Array, counts: Array, query: Query, cotangent: Cotangent) -> Gradient:
-        return self._shard(fit, x, y, counts).backward(query, cotangent)
+    def backward(
+        self, fit: str, x: Array, y: Array, counts: Array, inputs: BoundInputs, cotangent: Cotangent
+    ) -> Gradient:
+        return self._shard(fit, x, y, counts).backward(inputs, cotangent)
 
     def _shard(self, fit: str, x: Array, y: Array, counts: Array) -> Shard:
         if self.fit != fit:

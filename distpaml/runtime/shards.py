@@ -8,7 +8,7 @@ import numpy as np
 import ray
 from torch import Tensor
 
-from distpaml.model.shards import Cotangent, Gradient, Query, Share, split
+from distpaml.model.shards import BoundInputs, Cotangent, Gradient, PartialStatistics, split
 from distpaml.runtime.futures import fetch
 
 
@@ -24,10 +24,10 @@ class RayShards:
             (fit, *(ray.put(part) for part in (x[r].numpy(), y[r].numpy(), np.asarray(counts[r])))) for r in ranges
         ]
 
-    def forward(self, queries: Sequence[Query]) -> list[Share]:
-        calls = zip(self.hosts, self.parts, queries, strict=True)
-        return fetch([host.forward.remote(*part, query) for host, part, query in calls])
+    def forward(self, inputs: Sequence[BoundInputs]) -> list[PartialStatistics]:
+        calls = zip(self.hosts, self.parts, inputs, strict=True)
+        return fetch([host.forward.remote(*part, own) for host, part, own in calls])
 
-    def backward(self, queries: Sequence[Query], cotangent: Cotangent) -> list[Gradient]:
-        calls, sent = zip(self.hosts, self.parts, queries, strict=True), ray.put(cotangent)
-        return fetch([host.backward.remote(*part, query, sent) for host, part, query in calls])
+    def backward(self, inputs: Sequence[BoundInputs], cotangent: Cotangent) -> list[Gradient]:
+        calls, sent = zip(self.hosts, self.parts, inputs, strict=True), ray.put(cotangent)
+        return fetch([host.backward.remote(*part, own, sent) for host, part, own in calls])

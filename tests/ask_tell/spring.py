@@ -8,7 +8,7 @@ TINY = {
     "controls": ["u"],
     "dt": 0.1,
     "model": {"inducing": 20},
-    "fit": {"evaluations": 12, "warm_evaluations": 6},
+    "fit": {"evaluations": 12},
     "selection": {"pool_size": 64},
     "initial": 2,
 }

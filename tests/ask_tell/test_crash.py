@@ -14,7 +14,7 @@ from distpaml.ask_tell.models import Models
 from distpaml.durable_io import locked
 from distpaml.errors import UserError
 
-SMALL = declared(model={"inducing": 10}, fit={"evaluations": 3, "warm_evaluations": 2}, selection={"pool_size": 16})
+SMALL = declared(model={"inducing": 10}, fit={"evaluations": 3}, selection={"pool_size": 16})
 ELSEWHERE = {"mass": 1.25, "stiffness": 2.0}
 STEPS = [
     lambda e: e.ask(2),

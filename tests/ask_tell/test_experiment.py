@@ -90,7 +90,7 @@ def test_several_trajectories_of_one_task_share_its_latent(experiment):
 
 
 def test_forecasts_are_right_for_a_well_known_task_whatever_way_it_is_named(tmp_path):
-    declaration = declared(model={"inducing": 60}, fit={"evaluations": 60, "warm_evaluations": 20}, initial=4)
+    declaration = declared(model={"inducing": 60}, fit={"evaluations": 60}, initial=4)
     experiment = Experiment(declaration, tmp_path / "experiment")
     observe(experiment, 4)
     truth = run(experiment.status().tasks[0].descriptor, start=0.3)

@@ -8,7 +8,7 @@ from distpaml.bench import ask
 def test_an_ask_is_compared_with_a_fit_afresh(capsys):
     small = {
         "model": {"inducing": 20},
-        "fit": {"evaluations": 5, "warm_evaluations": 3},
+        "fit": {"evaluations": 5},
         "selection": {"pool_size": 32},
     }
     overrides = ("domain.trajectory_length=20", "model.inducing=20", "fit.evaluations=20", "fit.restarts=2")

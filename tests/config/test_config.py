@@ -58,7 +58,8 @@ def test_shipped_experiments_have_the_papers_values(name):
     assert (experiment.domain.control_limit, experiment.domain.alternations) == (limit, alternations)
     assert (experiment.initial, experiment.rounds, experiment.domain.trajectory_length) == (initial, 15, 100)
     assert (experiment.fit.adam_steps, experiment.fit.learning_rate) == (steps, 2e-3 if kind == "image" else 1e-2)
-    assert (experiment.model.latent, experiment.model.inducing) == (2, 300)
+    assert (experiment.model.latent, experiment.model.inducing) == (2, "auto")
+    assert load(name, ["model.preset=paper"]).model.inducing == 300
     assert (experiment.selection.per_dimension, experiment.selection.slack) == (100, 10)
     assert (experiment.evaluation.grid, experiment.evaluation.inference_steps) == (25 if kind == "image" else 10, 100)
     assert (experiment.method, experiment.descriptor.kind) == ("paml", kind)
@@ -195,9 +196,9 @@ def test_later_overrides_win_and_the_file_is_left_alone():
 
 def test_quick_only_shrinks_and_yields_to_overrides():
     quick = load("pendubot", quick=True)
-    assert (quick.rounds, quick.model.inducing, quick.evaluation.grid) == (
+    assert (quick.rounds, quick.model.inducing_cap, quick.evaluation.grid) == (
         QUICK["rounds"],
-        QUICK["model.inducing"],
+        QUICK["model.inducing_cap"],
         QUICK["evaluation.grid"],
     )
     assert quick.domain == load("pendubot").domain
@@ -245,3 +246,13 @@ def test_config_and_data_need_no_heavy_library():
     script += "print([m for m in ('torch', 'ray', 'scipy', 'mujoco', 'dm_control') if m in sys.modules])"
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert run.stdout.strip() == "[]", run.stderr
+
+
+def test_a_preset_sets_what_is_not_given():
+    paper = load("cartpole", ["model.preset=paper", "model.noise=task"]).model
+    assert (paper.inducing, paper.inducing_inputs, paper.noise) == (300, "free", "task")
+    assert load("cartpole").model.preset == "distpaml"
+    assert (
+        ExperimentConfig.from_yaml(load("cartpole", ["model.preset=paper"]).to_yaml()).model
+        == load("cartpole", ["model.preset=paper"]).model
+    )

@@ -11,15 +11,15 @@ from distpaml.model.collapsed import FitError, safe_cholesky
 from distpaml.model.latent_gp import LatentGP, TrainingSet
 
 
-def random_problem(seed: int, size: int | None) -> tuple[LatentGP, TrainingSet]:
-    """Known latents; inducing points on all of the data (`size` None), or `size` anywhere."""
+def random_problem(seed: int, size: int | None, task_noise: bool = True) -> tuple[LatentGP, TrainingSet]:
+    """Known latents and noise ratios; inducing points on all of the data (`size` None), or `size` anywhere."""
     generator = torch.Generator().manual_seed(seed)
 
     def draw(*shape: int) -> torch.Tensor:
         return torch.randn(*shape, generator=generator, dtype=torch.float64)
 
     x, y, descriptors = draw(3, 4, 2), draw(3, 4, 2), draw(3, 2)
-    gp = LatentGP(2, 2, draw(3, 2), descriptors)
+    gp = LatentGP(2, 2, draw(3, 2), descriptors, task_noise)
     owner = torch.arange(3).repeat_interleave(4)
     if size is None:
         gp.place_inducing(x.flatten(0, 1), owner)
@@ -30,6 +30,7 @@ def random_problem(seed: int, size: int | None) -> tuple[LatentGP, TrainingSet]:
         gp.kernel.raw_outputscale.copy_(draw(1)[0])
         gp.likelihood.noise_covar.raw_noise.copy_(draw(2, 1) - 1.0)
         gp.log_variance.fill_(-60.0)
+        gp.log_ratio.copy_(draw(3) * task_noise)
         if size is not None:
             gp.offset.copy_(draw(size, 2))
     return gp, TrainingSet.make(x, y, [4, 4, 4], descriptors, draw(1, 3, 2))
@@ -39,16 +40,17 @@ def evidence(gp: LatentGP, data: TrainingSet) -> float:
     """log p(Y | X, H = mean) of the exact GP."""
     points = torch.cat([data.x, gp.mean.detach()[:, None].expand(-1, 4, -1)], -1).flatten(0, 1)
     k = covariance(gp, points, points)
-    eye = torch.eye(len(k), dtype=k.dtype)
+    ratio = torch.diag(gp.log_ratio.detach().exp().repeat_interleave(4))
     return sum(
-        multivariate_normal(cov=(k + noise * eye).numpy()).logpdf(y.numpy())
+        multivariate_normal(cov=(k + noise * ratio).numpy()).logpdf(y.numpy())
         for y, noise in zip(data.y.flatten(0, 1).T, gp.noise.detach(), strict=True)
     )
 
 
+@pytest.mark.parametrize("task_noise", [False, True])
 @pytest.mark.parametrize("seed", range(5))
-def test_with_all_points_and_known_latents_it_is_the_evidence(seed):
-    gp, data = random_problem(seed, None)
+def test_with_all_points_and_known_latents_it_is_the_evidence(seed, task_noise):
+    gp, data = random_problem(seed, None, task_noise)
     assert gp.terms(data).data.item() == pytest.approx(evidence(gp, data), rel=1e-6)
 
 

@@ -1,4 +1,4 @@
-"""Expected kernels against quadrature, and the excess where it nearly vanishes against many digits."""
+"""Expected kernels against quadrature, and the correction of Psi2 where it nearly vanishes against many digits."""
 
 from decimal import Decimal, localcontext
 
@@ -6,7 +6,7 @@ import pytest
 import torch
 from dense import double, hermite, kernel
 
-from distpaml.model.expectations import Excess, expected_kernel, expected_kernel_product, log_excess, rbf
+from distpaml.model.expectations import Coefficients, expected_kernel, expected_kernel_product, log_correction, rbf
 
 
 def latent_problem(latent: int, size: float) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -39,7 +39,7 @@ def test_expectations_are_those_of_quadrature(latent, size):
 
 def test_a_batch_is_each_of_its_members():
     mean, variance, z = double(3, 2), double(3, 2).exp(), double(4, 2)
-    for function in (expected_kernel, log_excess, expected_kernel_product):
+    for function in (expected_kernel, log_correction, expected_kernel_product):
         together = function(mean, variance, z)
         for i in range(3):
             assert torch.allclose(together[i], function(mean[i], variance[i], z), rtol=1e-12)
@@ -47,7 +47,7 @@ def test_a_batch_is_each_of_its_members():
 
 @pytest.mark.parametrize("t", [1e-12, 1e-8, 1e-3, 1.0, 100.0])
 @pytest.mark.parametrize("z", [(1.7, -0.4), (0.3, 0.3)])
-def test_the_excess_keeps_its_digits(t, z):
+def test_the_correction_keeps_its_digits(t, z):
     """Relative to log E2 - log e1 - log e1' in 60 digits; on the mean it is of order t^2."""
     n = 0.3
     with localcontext(prec=60):
@@ -56,13 +56,13 @@ def test_the_excess_keeps_its_digits(t, z):
         e2 = -(1 + 2 * tt).ln() / 2 - (a - b) ** 2 / 4 - (nn - (a + b) / 2) ** 2 / (1 + 2 * tt)
         truth = float(e2 - e1[0] - e1[1])
     given = [torch.tensor([v], dtype=torch.float64) for v in (n, t)]
-    found = log_excess(*given, torch.tensor(z, dtype=torch.float64)[:, None])
+    found = log_correction(*given, torch.tensor(z, dtype=torch.float64)[:, None])
     assert found[0, 1].item() == pytest.approx(truth, rel=1e-13, abs=0.0)
 
 
 @pytest.mark.parametrize("t", [1e-9, 1e-2, 0.7, 30.0])
-def test_derivatives_of_the_excess_coefficients(t):
+def test_derivatives_of_the_coefficients(t):
     value = torch.tensor(t, dtype=torch.float64, requires_grad=True)
-    for coefficient, derivative in zip(Excess.of(value), Excess.derivative(value), strict=True):
+    for coefficient, derivative in zip(Coefficients.of(value), Coefficients.derivative(value), strict=True):
         (truth,) = torch.autograd.grad(coefficient, value, retain_graph=True)
         assert derivative.item() == pytest.approx(truth.item(), rel=1e-9)

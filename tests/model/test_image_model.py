@@ -10,6 +10,7 @@ from scipy.stats import norm, spearmanr
 from torch import nn
 
 from distpaml.config import load
+from distpaml.config.schema import ModelConfig
 from distpaml.data import ImageSet
 from distpaml.data.tasks import TaskSet
 from distpaml.errors import UserError
@@ -119,7 +120,7 @@ def test_the_encoder_recovers_the_order_of_lengths_from_images_alone(setting, ne
 def test_the_joint_bound_is_that_of_the_gp_at_the_encoders_embeddings(setting):
     gp = setting.start()
     joint.embed(gp, setting.training)
-    place(gp, setting.training, 40)
+    place(gp, setting.training, ModelConfig(inducing=40))
     vae = joint.image_vae_of(gp)
     base = reported_base(vae, 3)
     terms = joint.joint_terms(gp, vae, setting.training, base)
@@ -133,7 +134,7 @@ def test_gradients_of_the_gps_bound_flow_into_the_encoder(setting):
     """Against finite differences, along the gradient in the encoder's weights."""
     gp = setting.start()
     joint.embed(gp, setting.training)
-    place(gp, setting.training, 40)
+    place(gp, setting.training, ModelConfig(inducing=40))
     vae = joint.image_vae_of(gp)
     rows = vae.rows(setting.training.descriptors)
 
@@ -156,7 +157,7 @@ def test_gradients_of_the_gps_bound_flow_into_the_encoder(setting):
 def test_the_optimal_inducing_distribution_gives_the_collapsed_bound(setting):
     gp = setting.start()
     joint.embed(gp, setting.training)
-    place(gp, setting.training, 40)
+    place(gp, setting.training, ModelConfig(inducing=40))
     vae, best = joint.image_vae_of(gp), Posterior.collapsed(gp, setting.training)
     root = torch.linalg.cholesky(torch.cholesky_inverse(best.root))
     base = reported_base(vae, 3)
@@ -168,7 +169,7 @@ def test_the_optimal_inducing_distribution_gives_the_collapsed_bound(setting):
 
 @pytest.fixture(scope="module")
 def fitted(setting):
-    fit = setting.config.fit.model_copy(update={"image_steps": 150, "warm_evaluations": 20})
+    fit = setting.config.fit.model_copy(update={"image_steps": 150, "evaluations": 20})
     return fit_image_model(setting.data, setting.image_set, setting.config.model, fit, 0)
 
 
@@ -193,7 +194,7 @@ def test_the_papers_schedule_climbs_and_keeps_its_best(setting):
     fit = setting.config.fit.model_copy(update={"adam_steps": 200})
     base = reported_base(joint.image_vae_of(gp), 3)
     watch = lambda step, value: seen.append(value)  # noqa: E731
-    q = joint.fit_joint_stochastic(gp, setting.training, fit, 40, base, 0, watch)
+    q = joint.fit_joint_stochastic(gp, setting.training, ModelConfig(inducing=40), fit, base, 0, watch)
     assert len(seen) == 3 and seen[-1] > seen[0] + 1000
     kept = joint.joint_terms(gp, joint.image_vae_of(gp), setting.training, base, q).total
     assert kept.item() == pytest.approx(max(seen), rel=1e-9)
@@ -202,7 +203,7 @@ def test_the_papers_schedule_climbs_and_keeps_its_best(setting):
 def test_the_same_seed_is_the_same_model_whatever_was_drawn_before(setting, fitted):
     torch.manual_seed(123)
     state = torch.random.get_rng_state()
-    fit = setting.config.fit.model_copy(update={"image_steps": 150, "warm_evaluations": 20})
+    fit = setting.config.fit.model_copy(update={"image_steps": 150, "evaluations": 20})
     again = fit_image_model(setting.data, setting.image_set, setting.config.model, fit, 0)
     assert again.terms == fitted.terms
     assert torch.equal(torch.random.get_rng_state(), state)

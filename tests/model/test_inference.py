@@ -1,14 +1,18 @@
 """Latents of tasks from their data: against the exact bound, and whatever else is in the batch."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from cart_pole_data import cart_poles
+from scipy.optimize import minimize_scalar
 
 from distpaml.data import Dataset
 from distpaml.model.expectations import expected_kernel, expected_kernel_product, rbf
-from distpaml.model.inference import BLOCK, coarse_starts, infer
-from distpaml.model.posterior import Posterior
+from distpaml.model.inference import BLOCK, best_log_ratio, coarse_starts, infer
+from distpaml.model.latent_gp import RATIO_SPREAD
+from distpaml.model.posterior import Latents, Posterior
 
 NEW = np.array([[1.0, 1.0], [2.0, 1.2], [4.0, 0.8]])
 
@@ -18,14 +22,16 @@ def new_data() -> Dataset:
     return cart_poles(NEW, 20)
 
 
-def exact_bound(p: Posterior, x: torch.Tensor, y: torch.Tensor, n: torch.Tensor, log_t: torch.Tensor) -> torch.Tensor:
-    """-1/2 sum_d E_q(h)[|y_d - m_d(h)|^2 + sum var_d(h)] / sigma_d^2 - KL(q(h) || N(0, I)), for one task."""
+def exact_bound(
+    p: Posterior, x: torch.Tensor, y: torch.Tensor, n: torch.Tensor, log_t: torch.Tensor, ratio: float = 1.0
+) -> torch.Tensor:
+    """-1/2 sum_d E_q(h)[|y_d - m_d(h)|^2 + sum var_d(h)] / r sigma_d^2 - KL(q(h) || N(0, I)), for one task."""
     t = log_t.exp()
     scaled = n * p.rate_h, t * p.rate_h.square(), p.zh
     e1, e2, kx = expected_kernel(*scaled), expected_kernel_product(*scaled), rbf(x * p.rate_x, p.zx)
     gram = kx.T @ kx * e2
     loss = 0.0
-    for d, noise in enumerate(p.noise):
+    for d, noise in enumerate(ratio * p.noise):
         alpha = p.alpha[:, d]
         second = ((torch.outer(alpha, alpha) - p.q[d]) * gram).sum() + len(x) * p.amplitude
         loss = loss + (y[:, d].square().sum() - 2.0 * (kx.T @ y[:, d]) @ (e1 * alpha) + second) / noise
@@ -68,16 +74,48 @@ def test_without_the_training_embeddings_as_starts_they_are_found_too(fitted, ca
     assert ((found.mean - fitted.embeddings.mean).abs() < 0.5 * fitted.embeddings.variance.sqrt()).all()
 
 
+@pytest.mark.parametrize("model", ["fitted", "fitted_with_task_noise"])
 @pytest.mark.parametrize("which", ["training", "new"])
-def test_it_agrees_with_a_long_optimisation_of_the_exact_bound(fitted, cartpole_data, new_data, which):
+def test_it_agrees_with_a_long_optimisation_of_the_exact_bound(request, cartpole_data, new_data, which, model):
+    """With a noise level per task, at the level that was found."""
+    fitted = request.getfixturevalue(model)
     data = cartpole_data if which == "training" else new_data
     found = fitted.infer(data)
-    for n, t, x, y in zip(found.mean, found.variance, *tensors(fitted, data), strict=True):
-        bound = exact_bound(fitted.posterior, x, y, n, t.log()).item()
-        best_n, best_t, best = by_adam(lambda *q, x=x, y=y: exact_bound(fitted.posterior, x, y, *q), n, t.log())
+    for n, t, r, x, y in zip(found.mean, found.variance, found.ratio, *tensors(fitted, data), strict=True):
+        bound = exact_bound(fitted.posterior, x, y, n, t.log(), r).item()
+        best_n, best_t, best = by_adam(lambda *q, x=x, y=y, r=r: exact_bound(fitted.posterior, x, y, *q, r), n, t.log())
         assert best - bound < 1.5
         assert ((n - best_n).abs() < (0.1 if which == "training" else 2.0) * best_t.sqrt()).all()
         assert ((t / best_t > 0.6) & (t / best_t < 1.7)).all()
+
+
+@pytest.mark.parametrize(("misfit", "numbers"), [(0.0, 0), (1e-12, 40), (3.0, 400), (500.0, 396), (4e9, 396), (7.0, 4)])
+def test_the_best_noise_ratio_is_that_of_a_search(misfit, numbers):
+    def loss(log_ratio):
+        return 0.5 * (misfit * np.exp(-log_ratio) + numbers * log_ratio + (log_ratio / RATIO_SPREAD) ** 2)
+
+    found = best_log_ratio(*(torch.tensor(float(v), dtype=torch.float64) for v in (misfit, numbers))).item()
+    best = minimize_scalar(loss, bounds=(-60.0, 60.0), method="bounded", options={"xatol": 1e-9}).x
+    assert found == pytest.approx(best, abs=1e-4)
+
+
+def test_noise_ratios_of_training_tasks_are_found_again(fitted_with_task_noise, cartpole_data):
+    found = fitted_with_task_noise.infer(cartpole_data)
+    assert torch.allclose(found.ratio.log(), fitted_with_task_noise.embeddings.ratio.log(), atol=0.5)
+
+
+def test_a_task_that_the_model_cannot_follow_gets_a_large_noise(fitted_with_task_noise, cartpole_data):
+    """So that its predictions say how wrong they are: within their 95 % intervals nearly always, not hardly ever."""
+    shaken = cartpole_data.targets + cartpole_data.targets.std((0, 1)) * np.random.default_rng(0).normal(
+        size=(4, 19, 4)
+    )
+    strange = replace(cartpole_data, targets=shaken)
+    latents = fitted_with_task_noise.infer(strange)
+    mean, variance = fitted_with_task_noise.predict(strange.inputs, latents)
+    assert (latents.ratio > 100.0 * fitted_with_task_noise.embeddings.ratio).all()
+    assert np.mean(np.abs(shaken - mean) < 1.96 * np.sqrt(variance)) > 0.9
+    _, sure = fitted_with_task_noise.predict(strange.inputs, Latents(latents.mean, latents.variance))
+    assert np.mean(np.abs(shaken - mean) < 1.96 * np.sqrt(sure)) < 0.5
 
 
 def test_no_start_leads_to_a_better_optimum(fitted, new_data):

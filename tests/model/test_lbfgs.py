@@ -9,9 +9,7 @@ from torch import nn
 
 from distpaml.model import lbfgs
 from distpaml.model.collapsed import FitError
-from distpaml.model.lbfgs import maximise
-
-FREE = (None, None)
+from distpaml.model.lbfgs import Variable, maximise
 
 
 def quadratic(p: nn.Parameter, top: list[float], curvature: list[float]) -> torch.Tensor:
@@ -29,11 +27,23 @@ def test_the_top_of_a_quadratic_within_bounds():
     def objective():
         return quadratic(free, [1.0, 2.0], [1.0, 50.0]) + quadratic(boxed, [4.0], [1.0])
 
-    values = maximise(objective, [(free, FREE), (boxed, (-1.0, 1.5))], 100, 0.0)
+    values = maximise(objective, [Variable(free), Variable(boxed, (-1.0, 1.5))], 100, 0.0)
     assert free.tolist() == pytest.approx([1.0, 2.0], abs=1e-5)
     assert boxed.item() == 1.5
     assert max(values) == pytest.approx(6.0 - 0.5 * 2.5**2)
     assert objective().item() == max(values)
+
+
+def test_scales_change_the_way_and_not_the_top():
+    """A quadratic that is 1e8 times as steep one way as the other, in units in which it is round, takes one step."""
+    curvature, values = [1e4, 1e-4], {}
+    for scale in (1.0, torch.tensor([1e-2, 1e2], dtype=torch.float64)):
+        p = parameter(5.0, -3.0)
+        values[len(values)] = maximise(
+            lambda p=p: quadratic(p, [1.0, 2.0], curvature), [Variable(p, (-9.0, 9.0), scale)], 60, 0.0
+        )
+        assert p.tolist() == pytest.approx([1.0, 2.0], rel=1e-2)
+    assert len(values[1]) < 0.5 * len(values[0])
 
 
 def test_where_the_objective_fails_it_ends_at_the_best_point():
@@ -46,7 +56,7 @@ def test_where_the_objective_fails_it_ends_at_the_best_point():
             raise FitError("too far")
         return quadratic(p, [3.0], [1.0])
 
-    values = maximise(objective, [(p, FREE)], 60, 1e-9)
+    values = maximise(objective, [Variable(p)], 60, 1e-9)
     assert failures and float("-inf") in values
     assert p.item() <= 2.0
     assert objective().item() == max(values)
@@ -61,7 +71,7 @@ def test_the_result_is_the_best_point_and_not_the_last(monkeypatch):
 
     monkeypatch.setattr(lbfgs, "minimize", wandering)
     p = parameter(0.0)
-    values = maximise(lambda: quadratic(p, [3.0], [1.0]), [(p, FREE)], 10, 0.0)
+    values = maximise(lambda: quadratic(p, [3.0], [1.0]), [Variable(p)], 10, 0.0)
     assert len(values) == 3 and p.item() == 2.9
 
 
@@ -71,7 +81,7 @@ def test_values_that_are_not_numbers_count_as_failures():
     def objective():
         return quadratic(p, [3.0], [1.0]) + 0.0 * (1.0 - p.sum()).log()
 
-    values = maximise(objective, [(p, FREE)], 40, 1e-9)
+    values = maximise(objective, [Variable(p)], 40, 1e-9)
     assert float("-inf") in values and not any(value != value for value in values)
     assert p.item() < 1.0 and objective().isfinite()
     assert objective().item() == max(values)
@@ -82,7 +92,7 @@ def test_an_objective_that_fails_at_once_says_so():
         raise FitError("not from here")
 
     with pytest.raises(FitError, match="not from here"):
-        maximise(objective, [(parameter(0.0), FREE)], 10, 0.0)
+        maximise(objective, [Variable(parameter(0.0))], 10, 0.0)
 
 
 def rosenbrock(p: nn.Parameter) -> torch.Tensor:
@@ -93,7 +103,7 @@ def rosenbrock(p: nn.Parameter) -> torch.Tensor:
 def test_the_budget_is_kept(budget):
     """But for a line search that has begun."""
     p = parameter(-1.2, 1.0)
-    values = maximise(lambda: rosenbrock(p), [(p, FREE)], budget, 0.0)
+    values = maximise(lambda: rosenbrock(p), [Variable(p)], budget, 0.0)
     assert len(values) == budget
     assert rosenbrock(p).item() == max(values)
 
@@ -103,7 +113,7 @@ def test_it_stops_when_the_gain_is_below_the_tolerance():
     for tolerance in (0.0, 0.05):
         p = nn.Parameter(torch.full((30,), 2.0, dtype=torch.float64))
         scale = torch.logspace(0, 5, 30, dtype=torch.float64)
-        values = maximise(lambda p=p, s=scale: -(s * (p.square() + p.pow(4))).sum(), [(p, FREE)], 500, tolerance)
+        values = maximise(lambda p=p, s=scale: -(s * (p.square() + p.pow(4))).sum(), [Variable(p)], 500, tolerance)
         runs.append((len(values), max(values)))
     (long, best), (short, good) = runs
     assert short < long

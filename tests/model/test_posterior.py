@@ -29,23 +29,27 @@ def test_moments_are_those_of_a_million_samples(posterior):
 
 
 def test_known_latents_give_the_sparse_gp_of_titsias(problem, posterior):
-    """mean = k' (K + Kzx Kxz / s)^-1 Kzx y / s and variance a - k'K^-1k + k'(K + Kzx Kxz / s)^-1 k + s at t = 0."""
+    """mean = k' (K + Kzx Kxz / s)^-1 Kzx y / s and variance a - k'K^-1k + k'(K + Kzx Kxz / s)^-1 k + r s at t = 0.
+
+    Points count with the weight 1 / r of their task; the new task has r = 3.
+    """
     gp, data = problem
     with torch.no_grad():
         gp.log_variance.fill_(-80.0)
     posterior = Posterior.collapsed(gp, data)
     rows = [torch.cat([data.x[i, :c], gp.mean.detach()[i].expand(c, -1)], -1) for i, c in enumerate(data.counts)]
-    y = torch.cat([data.y[i, :c] for i, c in enumerate(data.counts)])
+    weight = (-gp.log_ratio.detach()).exp().repeat_interleave(torch.tensor(data.counts))
+    y = torch.cat([data.y[i, :c] for i, c in enumerate(data.counts)]) * weight.sqrt()[:, None]
     z, k_zz = inducing(gp)
-    k_zx = covariance(gp, z, torch.cat(rows))
+    k_zx = covariance(gp, z, torch.cat(rows)) * weight.sqrt()
     new, h = double(4, 2), double(2)
     k = covariance(gp, z, torch.cat([new, h.expand(4, -1)], -1))
-    mean, variance = posterior.predict(new[None], Latents(h[None], torch.zeros_like(h)[None]))
+    mean, variance = posterior.predict(new[None], Latents(h[None], torch.zeros_like(h)[None], torch.tensor([3.0])))
     for d, noise in enumerate(gp.noise.detach()):
         precision = k_zz + k_zx @ k_zx.T / noise
         assert torch.allclose(mean[0, :, d], k.T @ torch.linalg.solve(precision, k_zx @ y[:, d]) / noise, rtol=1e-6)
         removed = (k * torch.linalg.solve(k_zz, k)).sum(0) - (k * torch.linalg.solve(precision, k)).sum(0)
-        truth = gp.kernel.outputscale.detach() - removed + noise
+        truth = gp.kernel.outputscale.detach() - removed + 3.0 * noise
         assert torch.allclose(variance[0, :, d], truth, rtol=1e-6)
 
 

@@ -72,7 +72,7 @@ def test_files_of_others(path, tmp_path):
 def test_another_version(path):
     tensors, header = parts(path)
     save_file(tensors, path, header | {"version": "99"})
-    with pytest.raises(UserError, match="is a model of version 99; this distpaml reads version 1"):
+    with pytest.raises(UserError, match="is a model of version 99; this distpaml reads version 2"):
         load_model(path)
 
 
