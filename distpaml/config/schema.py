@@ -59,7 +59,7 @@ class FitConfig(Section):
 
     kind: Literal["collapsed", "svgp", "svgp-ngd"] = "collapsed"
     """`collapsed`: exact expectations and L-BFGS; `svgp`: the paper's Adam; `svgp-ngd`: natural gradients."""
-    settling: Positive = 15
+    settling: Positive = 12
     """Evaluations of the collapsed bound for every start that competes: the last model, a fit from scratch, …"""
     evaluations: Positive = 40
     """Most evaluations for the start that won."""
