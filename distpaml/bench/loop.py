@@ -1,11 +1,11 @@
 """The model that the loop has after a round, against the best that longer fits from scratch find for the same tasks.
 
 Real trials of experiment (i), a uniform and an active method. After rounds 0, 5, 10 and 15 the loop's model is compared
-with a fit from scratch that has ten times the budget: three initial embeddings compete for ten times as many evaluations,
-and the best of them is optimised for ten times as many. Columns are the bounds in nats per observed number (the gap is
+with a fit from scratch that has ten times the budget: three initial embeddings compete, and the best goes on, each for
+ten times as many evaluations. Columns are the bounds in nats per observed number (the gap is
 how far the loop is below), the fair RMSE of both on the test grid, and the start that the loop's model was fitted from.
 
-`--experiment NAME` runs one experiment, `--seeds N` that many seeds (5 unless given), `--set KEY=VALUE` changes configs.
+`--experiment NAME` runs one experiment, `--seeds N` that many seeds (5 unless given), `--set KEY=VALUE` overrides keys.
 """
 
 from argparse import Namespace
