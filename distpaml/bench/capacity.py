@@ -1,6 +1,6 @@
 """How many inducing points are enough: fits from scratch to 18 tasks of a Latin hypercube.
 
-Columns are the inducing points, the bound in nats per observed number, the fair RMSE (mean and median), NLL and coverage
+Columns are the inducing points, the bound in nats per observed number, the fair RMSE (mean, median), NLL and coverage
 on the test grid, and seconds of CPU of the fit and of the evaluation, on one thread.
 
 `--experiment NAME` runs one experiment, `--seeds N` that many seeds (3 unless given), `--set KEY=VALUE` overrides keys.
