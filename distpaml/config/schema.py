@@ -35,7 +35,7 @@ class ModelConfig(Section):
     """Q, the dimensions of a task's latent variable."""
     inducing: PositiveOrAuto = "auto"
     """L, the inducing points, never more than transitions; `auto`: until they explain the data, up to a cap."""
-    inducing_cap: Positive = 450
+    inducing_cap: Positive = 400
     """Most inducing points if `inducing` is auto."""
     inducing_inputs: Literal["data", "free"] = "data"
     """`data`: inducing points stay on transitions, with their tasks' latents; `free`: they are optimised too."""
@@ -59,13 +59,13 @@ class FitConfig(Section):
 
     kind: Literal["collapsed", "svgp", "svgp-ngd"] = "collapsed"
     """`collapsed`: exact expectations and L-BFGS; `svgp`: the paper's Adam; `svgp-ngd`: natural gradients."""
-    settling: Positive = 15
+    settling: Positive = 12
     """Evaluations of the collapsed bound for every start that competes: the last model, a fit from scratch, …"""
-    evaluations: Positive = 40
+    evaluations: Positive = 30
     """Most evaluations for the start that won."""
     restarts: Positive = 3
     """Fits from scratch that compete in the first round; later there is one, beside the last model."""
-    tolerance: Annotated[float, Field(gt=0)] = 1e-4
+    tolerance: Annotated[float, Field(gt=0)] = 2e-4
     """The collapsed fit ends when the bound gains less than this, in nats per observed number."""
     adam_steps: Positive = 5000
     """Steps of a stochastic fit."""
