@@ -20,7 +20,7 @@ from distpaml.model.starts import Start, starts
 
 COMPETING = 200
 """Inducing points while starts compete."""
-REMAINING = 0.01
+REMAINING = 1e-4
 """`inducing: auto` ends when the variance that is left, averaged over the points, is this part of the least noise."""
 
 BOXES: dict[str, Box] = {
