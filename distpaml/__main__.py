@@ -1,8 +1,9 @@
 """`distpaml COMMAND …` is `python -m distpaml.COMMAND …`."""
 
 import sys
-from difflib import get_close_matches
 from runpy import run_module
+
+from distpaml.errors import hint
 
 COMMANDS = {
     "sweep": "run many experiments, or go on with them",
@@ -33,9 +34,7 @@ def main() -> int:
         print("usage: distpaml COMMAND …\n")
         print("\n".join(f"  {command:11}{what}" for command, what in COMMANDS.items()))
         return 0
-    near = get_close_matches(name, COMMANDS, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(COMMANDS)}."
-    print(f"error: There is no command {name!r}; {hint}", file=sys.stderr)
+    print(f"error: There is no command {name!r}; {hint(name, COMMANDS)}.", file=sys.stderr)
     return 2
 
 

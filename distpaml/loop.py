@@ -24,7 +24,8 @@ from distpaml.futures import Future
 from distpaml.model.meta_model import MetaModel
 from distpaml.rounds import Round, State, Stopwatch
 from distpaml.select.candidates import Candidates
-from distpaml.select.methods import Best, Method, Selection
+from distpaml.select.methods import Method, Selection
+from distpaml.select.scoring import Best
 from distpaml.select.utilities import SelectionContext
 from distpaml.types import Array
 

@@ -3,12 +3,11 @@
 import os
 import sys
 from collections.abc import Iterable
-from difflib import get_close_matches
 from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from distpaml.errors import UserError
+from distpaml.errors import UserError, hint
 
 
 def load_object(reference: str, key: str) -> Any:
@@ -43,7 +42,4 @@ def _hint(module: Any, missing: str) -> str:
     """Of the names that the module itself defines the nearest, or all of them if none is near."""
     here = module.__name__
     own = [name for name, value in vars(module).items() if getattr(value, "__module__", None) == here]
-    near = get_close_matches(missing, own, n=1)
-    if near:
-        return f"; the nearest is {near[0]}"
-    return f"; it defines {', '.join(own)}" if own else ""
+    return f"; {hint(missing, own, 'it defines')}"

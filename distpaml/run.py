@@ -15,11 +15,10 @@ from rich.table import Table
 from distpaml.config import ExperimentConfig, load, shipped
 from distpaml.domains import SimulationError
 from distpaml.errors import UserError
+from distpaml.names import HEADLINES, planned_rounds
 
 if TYPE_CHECKING:
     from distpaml.rounds import Record
-
-MEASURES = ("rmse", "nll", "rmse_paper", "nll_paper")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -65,7 +64,7 @@ class _Display:
         self.console = console
         columns = "{task.description}", BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
         self.bar = Progress(*columns, console=console, disable=not console.is_terminal, transient=True)
-        self.rounds = 0 if config.method == "oracle" else config.rounds
+        self.rounds = planned_rounds(config.method, config.rounds)
         self.task = self.bar.add_task("start", total=self.rounds + 1)
 
     def __enter__(self) -> "_Display":
@@ -79,7 +78,7 @@ class _Display:
         self.bar.update(self.task, completed=round, description=f"round {round}: {stage}")
 
     def finished(self, record: "Record") -> None:
-        measures = "  ".join(f"{name} {getattr(record, name):.4f}" for name in MEASURES)
+        measures = "  ".join(f"{name} {getattr(record, name):.4f}" for name in HEADLINES)
         seconds = sum(record.seconds.values())
         line = f"round {record.round}/{self.rounds}  tasks {record.tasks}  {measures}  {seconds:.1f} s"
         self.console.print(line, soft_wrap=True)
@@ -87,9 +86,9 @@ class _Display:
 
 def _table(records: "list[Record]") -> Table:
     """Both measures of every round; the mean over the test tasks, and what the round added."""
-    table = Table("round", "tasks", *MEASURES, "chosen")
+    table = Table("round", "tasks", *HEADLINES, "chosen")
     for record in records:
-        measures = (f"{getattr(record, name):.4f}" for name in MEASURES)
+        measures = (f"{getattr(record, name):.4f}" for name in HEADLINES)
         chosen = "; ".join(", ".join(f"{value:.3g}" for value in added.descriptor) for added in record.added)
         table.add_row(str(record.round), str(record.tasks), *measures, chosen if record.round else "")
     return table

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from distpaml.config.schema import ExperimentConfig
 from distpaml.config.validation_errors import checked, shown
 from distpaml.config.yaml_text import parse_value, read
-from distpaml.errors import UserError
+from distpaml.errors import UserError, hint
 
 QUICK = {
     "rounds": 5,
@@ -68,9 +67,9 @@ def _read(config: str | Path | None) -> tuple[str, Tree]:
         return f"the shipped experiment {config}", read(shipped()[config])
     path = Path(config)
     if not os.path.exists(path):  # False also where the name is too long or malformed
-        near = get_close_matches(path.stem, shipped(), n=1)
-        hint = f"the nearest is {near[0]}" if near else f"there are {', '.join(shipped())}"
-        raise UserError(f"{shown(str(config))} is neither a file nor a shipped experiment; {hint}.")
+        raise UserError(
+            f"{shown(str(config))} is neither a file nor a shipped experiment; {hint(path.stem, shipped())}."
+        )
     return str(path), read(path)
 
 

@@ -2,14 +2,14 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from difflib import SequenceMatcher, get_close_matches
+from difflib import SequenceMatcher
 from reprlib import Repr
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticCustomError
 
-from distpaml.errors import UserError
+from distpaml.errors import UserError, nearest
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -67,8 +67,8 @@ def _should(fault: Any, context: dict[str, Any], value: Any) -> str:
     if fault["type"] == "literal_error":
         choices = re.findall(r"'([^']*)'", context["expected"])
     if choices:
-        near = get_close_matches(str(value), choices, n=1)
-        return f"should be {_alternatives(choices)}{f'; the nearest is {near[0]}' if near else ''}"
+        near = nearest(str(value), choices)
+        return f"should be {_alternatives(choices)}{f'; {near}' if near else ''}"
     if fault["type"] == "value_error":
         return str(context["error"]).rstrip(".")
     return _SHOULD.get(fault["type"]) or fault["msg"].removeprefix("Input ")

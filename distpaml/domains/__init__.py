@@ -4,7 +4,6 @@ MuJoCo and dm_control are imported when a model is built, so that names and boxe
 """
 
 import inspect
-from difflib import get_close_matches
 
 from distpaml.domains.base import Domain, SimulationError
 from distpaml.domains.cart_double_pole import CartDoublePole
@@ -12,7 +11,7 @@ from distpaml.domains.cartpole import CartPole, CartPoleLength, ShortCartPole
 from distpaml.domains.contract import check_domain
 from distpaml.domains.controls import alternating_ramp, control_signal
 from distpaml.domains.pendubot import Pendubot
-from distpaml.errors import UserError
+from distpaml.errors import UserError, hint
 from distpaml.plugins import load_object
 
 __all__ = [
@@ -40,9 +39,8 @@ def get_domain(name: str) -> type[Domain]:
     if ":" in name:
         return _imported(name)
     if name not in DOMAINS:
-        nearest = get_close_matches(name, DOMAINS, n=1)
-        hint = f"the nearest is {nearest[0]!r}" if nearest else f"there are {', '.join(DOMAINS)}"
-        raise UserError(f"domain.name is {name!r}, but there is no such domain; {hint}, or one's own as module:Class.")
+        known = hint(name, DOMAINS)
+        raise UserError(f"domain.name is {name!r}, but there is no such domain; {known}, or one's own as module:Class.")
     return DOMAINS[name]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from distpaml.config.yaml_text import read
 from distpaml.errors import UserError
+from distpaml.names import planned_rounds
 from distpaml.records import read_records
 from distpaml.rounds import Record
 
@@ -47,8 +48,7 @@ class Run:
 
     @property
     def complete(self) -> bool:
-        rounds = 0 if self.method == "oracle" else self.config["rounds"]
-        return len(self.records) == rounds + 1
+        return len(self.records) == planned_rounds(self.method, self.config["rounds"]) + 1
 
     @property
     def added(self) -> list[int]:

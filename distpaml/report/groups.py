@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from distpaml.names import METHODS
 from distpaml.report.collect import UNIMPORTANT, Collection, Problem, Run, leaves
 from distpaml.report.statistics import Curves
 
-ORDER = ("paml", "paml-pool", "uni", "lhs", "oracle")
 SPELT_OUT = 3
 """Keys that a label names; a variant of more keys has a number."""
 
@@ -88,7 +88,7 @@ def sample(run: Run) -> str | None:
 
 
 def _rank(method: str) -> int:
-    return ORDER.index(method) if method in ORDER else len(ORDER)
+    return list(METHODS).index(method) if method in METHODS else len(METHODS)
 
 
 def _label(group: Group, number: int, one_method: bool) -> str:

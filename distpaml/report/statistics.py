@@ -16,13 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import bootstrap
 
+from distpaml.names import MEASURES
 from distpaml.report.collect import Run
 from distpaml.types import Array
 
-MEASURES = tuple(
-    f"{name}{measure}{over}" for over in ("", "_median") for measure in ("", "_paper") for name in ("rmse", "nll")
-)
-BASELINES = ("uni", "lhs")
 FEWEST = 3
 """Seeds that an interval needs."""
 COVERAGE = {3: 0.72, 5: 0.84, 10: 0.90, 20: 0.93}

@@ -17,7 +17,7 @@ from distpaml.model.shards import BoundInputs, Cotangent, Gradient, LocalShards,
 from distpaml.runtime.local import LocalTrainer, local_parts
 from distpaml.runtime.shards import RayShards
 from distpaml.select.candidates import Candidates
-from distpaml.select.methods import Best
+from distpaml.select.scoring import Best
 from distpaml.select.utilities import SelectionContext
 from distpaml.types import Array
 

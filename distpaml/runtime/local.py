@@ -13,13 +13,8 @@ from distpaml.futures import Future, Ready
 from distpaml.model.image_model import check_settings, fit_image_model
 from distpaml.model.meta_model import MetaModel, fit_model
 from distpaml.model.shards import LocalShards, MakePool
-from distpaml.select.candidates import Candidates
-from distpaml.select.methods import Best
-from distpaml.select.utilities import SelectionContext, get_utility
+from distpaml.select.scoring import UtilityScorer
 from distpaml.types import Array
-
-BLOCK = 2048
-"""Candidates that are scored together. Who splits candidates over workers does so between blocks: the same bits."""
 
 
 class LocalSimulator:
@@ -42,9 +37,7 @@ class LocalSimulator:
         states = self.domain.simulate(tasks.parameters, tasks.starts, controls, self.threads)
         finite = np.isfinite(states).all(axis=(1, 2))
         if not finite.all():
-            raise SimulationError(
-                f"{self.domain.describe(tasks.parameters[finite.argmin()])} gave states that are no numbers."
-            )
+            raise SimulationError(f"{self.domain.describe(tasks.parameters[finite.argmin()])} gave non-finite states.")
         return Ready(Dataset.from_trajectories(states, controls, self.angles, tasks.descriptors))
 
 
@@ -74,32 +67,11 @@ class LocalTrainer:
         return evaluate(model, divisors, test, self.config.evaluation.inference_steps, self.config.evaluation.shots)
 
 
-class LocalScorer:
-    """Candidates are scored block by block."""
+class LocalScorer(UtilityScorer):
+    """Scores candidates with the config's utility."""
 
     def __init__(self, config: ExperimentConfig) -> None:
-        self.name = config.selection.utility
-        self.utility = get_utility(self.name)
-
-    def best(self, candidates: Candidates, context: SelectionContext) -> Best:
-        best = Best(0, -np.inf)
-        for first in range(0, len(candidates), BLOCK):
-            scores = self.scores(candidates.take(slice(first, first + BLOCK)), context)
-            row = int(scores.argmax())
-            if scores[row] > best.utility:
-                best = Best(first + row, float(scores[row]))
-        return best
-
-    def scores(self, block: Candidates, context: SelectionContext) -> np.ndarray:
-        """Utilities [K] of a block."""
-        scores = np.asarray(self.utility(block.mean, block.variance, context), dtype=float)
-        if scores.shape != (len(block),) or not np.isfinite(scores).all():
-            raise UserError(
-                f"selection.utility {self.name!r} should give {len(block)} finite numbers for {len(block)} candidates, "
-                f"but gave an array of shape {list(scores.shape)}"
-                f"{'' if np.isfinite(scores).all() else ' with values that are not finite'}."
-            )
-        return scores
+        super().__init__(config.selection.utility)
 
 
 def local_parts(config: ExperimentConfig) -> tuple[LocalSimulator, LocalTrainer, LocalScorer]:

@@ -22,11 +22,10 @@ from distpaml.model.meta_model import MetaModel
 from distpaml.model.shards import split
 from distpaml.runtime.actors import ShardActor, TrainerActor, WorkerActor
 from distpaml.runtime.futures import Gathered, fetch
-from distpaml.runtime.local import BLOCK
 from distpaml.runtime.resources import actor_options, shard_hosts
 from distpaml.runtime.start import ray_is_there
 from distpaml.select.candidates import Candidates
-from distpaml.select.methods import Best
+from distpaml.select.scoring import BLOCK, Best
 from distpaml.select.utilities import SelectionContext
 from distpaml.types import Array
 

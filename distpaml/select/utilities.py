@@ -8,7 +8,6 @@ be ranked in parts. One's own is named in a config as `selection.utility=module:
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from functools import cached_property
 
 import numpy as np
@@ -17,7 +16,7 @@ from torch import Tensor
 
 from distpaml import seeds
 from distpaml.data import Dataset
-from distpaml.errors import UserError
+from distpaml.errors import UserError, hint
 from distpaml.model.collapsed import safe_cholesky
 from distpaml.model.expectations import rbf
 from distpaml.model.meta_model import MetaModel
@@ -226,7 +225,6 @@ def get_utility(name: str) -> Utility:
             raise UserError(f"selection.utility is {name!r}, but that is not a function.")
         return found
     if name not in UTILITIES:
-        near = get_close_matches(name, UTILITIES, n=1)
-        hint = f"the nearest is {near[0]}" if near else f"there are {', '.join(UTILITIES)}"
-        raise UserError(f"selection.utility is {name!r}, but there is no such utility; {hint}, or module:function.")
+        known = hint(name, UTILITIES)
+        raise UserError(f"selection.utility is {name!r}, but there is no such utility; {known}, or module:function.")
     return UTILITIES[name]

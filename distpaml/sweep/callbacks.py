@@ -5,12 +5,14 @@ from typing import Any
 
 from ray.tune import Callback, Stopper
 
+from distpaml.names import HEADLINES
 from distpaml.sweep.journal import Event, Journal
-from distpaml.sweep.schema import MEASURES
 from distpaml.sweep.storage import Storage
 
 HEADER = (
-    f"{'trial':34} {'round':>7} {'tasks':>5} " + " ".join(f"{measure:>10}" for measure in MEASURES) + f" {'seconds':>8}"
+    f"{'trial':34} {'round':>7} {'tasks':>5} "
+    + " ".join(f"{measure:>10}" for measure in HEADLINES)
+    + f" {'seconds':>8}"
 )
 
 
@@ -38,7 +40,7 @@ class SweepCallback(Callback):
         if not self.begun:
             self.say(HEADER)
             self.begun = True
-        measures = " ".join(f"{result[measure]:10.4f}" for measure in MEASURES)
+        measures = " ".join(f"{result[measure]:10.4f}" for measure in HEADLINES)
         rounds = f"{result['round']}/{result['rounds']}"
         self.say(f"{name:34} {rounds:>7} {result['tasks']:5} {measures} {result['seconds']:8.1f}")
 

@@ -1,7 +1,6 @@
 """A sweep's YAML file, or the name of one that is shipped, and overrides → the sweeps that it consists of."""
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ from typing import Any
 from distpaml.config.load import assigned, parse_override
 from distpaml.config.validation_errors import checked, shown
 from distpaml.config.yaml_text import dump, read
-from distpaml.errors import UserError
+from distpaml.errors import UserError, hint
 from distpaml.sweep.schema import SweepConfig
 
 
@@ -63,7 +62,6 @@ def _file(source: str | Path) -> Path:
         return shipped_sweeps()[source]
     path = Path(source)
     if not path.exists():
-        near = get_close_matches(path.stem, shipped_sweeps(), n=1)
-        hint = f"the nearest is {near[0]}" if near else f"there are {', '.join(shipped_sweeps())}"
-        raise UserError(f"{shown(str(source))} is neither a file nor a shipped sweep; {hint}.")
+        known = hint(path.stem, shipped_sweeps())
+        raise UserError(f"{shown(str(source))} is neither a file nor a shipped sweep; {known}.")
     return path

@@ -9,9 +9,9 @@ from scipy.stats import sem
 
 from distpaml.config import ExperimentConfig
 from distpaml.errors import UserError
+from distpaml.names import HEADLINES
 from distpaml.records import read_records
 from distpaml.rounds import Record
-from distpaml.sweep.schema import MEASURES
 
 
 def results_table(folder: Path) -> Table:
@@ -24,11 +24,11 @@ def results_table(folder: Path) -> Table:
             continue
         if records:
             groups[path.parent.name.removesuffix(f"-seed{config.seed}")].append(records)
-    table = Table("runs", "seeds", "round", "tasks", *MEASURES)
+    table = Table("runs", "seeds", "round", "tasks", *HEADLINES)
     for name, runs in groups.items():
         last = max(len(run) for run in runs) - 1
         complete = [run for run in runs if len(run) > last]
-        cells = (_cell([getattr(run[last], measure) for run in complete]) for measure in MEASURES)
+        cells = (_cell([getattr(run[last], measure) for run in complete]) for measure in HEADLINES)
         seeds = str(len(runs)) if len(complete) == len(runs) else f"{len(complete)} of {len(runs)}"
         table.add_row(name, seeds, str(last), str(complete[0][last].tasks), *cells)
     return table

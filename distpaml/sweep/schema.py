@@ -8,9 +8,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, field_validator
 
-from distpaml.config.section import List, Positive, Section
-
-MEASURES = ("rmse", "nll", "rmse_paper", "nll_paper")
+from distpaml.config.section import List, Positive, Section, one_of
+from distpaml.names import HEADLINES
 
 
 def _counted(seeds: Any) -> Any:
@@ -64,7 +63,7 @@ class SearchConfig(Section):
     scheduler: Literal["none", "asha"] = "none"
     """`asha` stops samples early that are worse than most others after as many rounds."""
     samples: Positive = 20
-    objective: Literal["rmse", "nll", "rmse_paper", "nll_paper"] = "rmse"
+    objective: Annotated[str, one_of(HEADLINES)] = "rmse"
     """Minimised: this measure in the last round, averaged over the seeds."""
     seed: Annotated[int, Field(ge=0)] = 0
     """Of the draws; the experiments have their own."""

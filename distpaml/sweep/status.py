@@ -8,6 +8,7 @@ import numpy as np
 
 from distpaml.config import ExperimentConfig
 from distpaml.errors import UserError
+from distpaml.names import planned_rounds
 from distpaml.records import check_same, read_records
 from distpaml.rounds import Record
 from distpaml.sweep.journal import Journal
@@ -26,11 +27,10 @@ def records_of(folder: Path, name: str, config: ExperimentConfig) -> list[Record
 
 def is_finished(folder: Path, trial: Trial) -> bool:
     """Whether every run of the trial has all its rounds."""
-    return all(len(records_of(folder, name, config)) > last_round(config) for name, config in trial.runs.items())
-
-
-def last_round(config: ExperimentConfig) -> int:
-    return 0 if config.method == "oracle" else config.rounds
+    return all(
+        len(records_of(folder, name, config)) > planned_rounds(config.method, config.rounds)
+        for name, config in trial.runs.items()
+    )
 
 
 def samples_of(folder: Path, sweep: SweepConfig, closed: Mapping[str, Any]) -> dict[int, Sample]:

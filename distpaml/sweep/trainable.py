@@ -16,10 +16,10 @@ from ray import tune
 from ray.exceptions import RayError
 
 from distpaml.config import ExperimentConfig
+from distpaml.names import HEADLINES, planned_rounds
 from distpaml.rounds import Record
 from distpaml.runtime.run_experiment import run_experiment
 from distpaml.sweep.credentials import take_over
-from distpaml.sweep.schema import MEASURES
 from distpaml.sweep.storage import Storage
 from distpaml.sweep.storage_check import trouble
 from distpaml.tracking import Tracker
@@ -89,7 +89,7 @@ class PamlTrial(tune.Trainable):
             run = RunInSweep(name, experiment, storage, config["wandb"])
             self.runs.append(run)
             self.records.append(self.stack.enter_context(closing(run.records())))
-            self.rounds = 0 if experiment.method == "oracle" else experiment.rounds
+            self.rounds = planned_rounds(experiment.method, experiment.rounds)
 
     def step(self) -> dict[str, Any]:
         if self.trouble:
@@ -102,7 +102,7 @@ class PamlTrial(tune.Trainable):
         except Exception as error:
             self.cleanup()
             return {"done": True, "failed": " ".join((str(error) or type(error).__name__).split())}
-        means = {measure: float(np.mean([getattr(record, measure) for record in records])) for measure in MEASURES}
+        means = {measure: float(np.mean([getattr(record, measure) for record in records])) for measure in HEADLINES}
         last = records[0].round >= self.rounds
         if last:
             for run in self.records:

@@ -59,7 +59,7 @@ def test_every_figure_is_drawn_and_nothing_leaves_the_file(visit, page_file, wid
     ).select_option(label="cartpole")
     figures = set(all_figures(page))
     assert figures >= {"curves-rmse", "curves-nll", "comparison-rmse", "comparison-nll", "needed", "latent", "chosen-0"}
-    assert figures >= {"prediction-0", "prediction-3", "film-0", "parallel", "importance", "best", "stages", "sweep"}
+    assert figures >= {"prediction-0", "prediction-3", "rollout-0", "parallel", "importance", "best", "stages", "sweep"}
     assert empty_figures(page) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.locator("#claims [data-verdict]").count() == 2 * 3 * 4
@@ -194,7 +194,7 @@ def test_hover_and_keys_name_points(visit, page_file):
     assert unnamed == 0
 
 
-def test_inside_a_run_one_can_walk_through_the_rounds(visit, page_file):
+def test_one_can_walk_through_the_rounds(visit, page_file):
     page = visit(page_file.as_uri())
     page.get_by_role("button", name="cartpole", exact=True).click()
     latent = page.locator("[data-figure=latent]")
@@ -204,10 +204,10 @@ def test_inside_a_run_one_can_walk_through_the_rounds(visit, page_file):
     page.wait_for_timeout(200)
     assert latent.locator("ellipse").count() == 4
     assert latent.locator("image").count() == 1  # the utility
-    page.locator("#inside .pick select").first.select_option(label="uni, seed 0")
+    page.locator("#detail .pick select").first.select_option(label="uni, seed 0")
     latent.scroll_into_view_if_needed()
     assert latent.locator("ellipse").count() == 5
-    page.locator("#inside .pick", has_text="Change of").locator("select").select_option(label="theta dot")
+    page.locator("#detail .pick", has_text="Change of").locator("select").select_option(label="theta dot")
     assert "theta dot" in page.locator("[data-figure=prediction-0] svg").get_attribute("aria-label")
 
 

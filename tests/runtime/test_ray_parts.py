@@ -1,14 +1,9 @@
 """The loop on Ray gives what it gives in one process, to the bit, whoever is killed meanwhile."""
 
-import sys
-from pathlib import Path
-
 import pytest
 import ray
-from tiny import rounds_of, tiny
-
-sys.path.insert(0, str(Path(__file__).parent))
 from actors import Killer, eventually, processes
+from tiny import rounds_of, tiny
 
 from distpaml.data.tasks import TaskSet
 from distpaml.domains import SimulationError

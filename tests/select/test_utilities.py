@@ -10,9 +10,10 @@ from scipy.stats import multivariate_normal
 from tiny import rounds_of, tiny
 
 from distpaml.errors import UserError
-from distpaml.runtime.local import BLOCK, LocalScorer
+from distpaml.runtime.local import LocalScorer
 from distpaml.select import utilities
 from distpaml.select.candidates import Candidates
+from distpaml.select.scoring import BLOCK
 from distpaml.select.utilities import (
     UTILITIES,
     SelectionContext,
@@ -229,9 +230,9 @@ def test_a_utility_of_ones_own(tmp_path, monkeypatch, context):
     candidates = Candidates(h, h, np.zeros_like(h), 4)
     best = LocalScorer(tiny("selection.utility=my_utility:first")).best(candidates, context)
     assert (best.row, best.utility) == (2, 0.0)
-    with pytest.raises(UserError, match=r"'my_utility:wrong' should give 4 finite numbers .* shape \[\]"):
+    with pytest.raises(UserError, match=r"'my_utility:wrong' should return 4 finite numbers .* shape \[\]"):
         LocalScorer(tiny("selection.utility=my_utility:wrong")).best(candidates, context)
-    with pytest.raises(UserError, match="not finite"), np.errstate(divide="ignore"):
+    with pytest.raises(UserError, match="non-finite"), np.errstate(divide="ignore"):
         LocalScorer(tiny("selection.utility=my_utility:infinite")).best(candidates, context)
 
 

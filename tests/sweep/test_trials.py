@@ -5,7 +5,7 @@ import pytest
 
 from distpaml.config import shipped
 from distpaml.errors import UserError
-from distpaml.select.methods import METHODS
+from distpaml.names import METHODS
 from distpaml.sweep.load import load_sweep, shipped_sweeps, to_yaml
 from distpaml.sweep.trials import grid_trials, sample_trial, search_corners
 
