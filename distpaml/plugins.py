@@ -1,4 +1,4 @@
-"""A class or function of the user's own, named as `module:Name` in a config."""
+"""Classes and functions of the user's own, named as `module:Name` in a config."""
 
 import os
 import sys
@@ -11,7 +11,7 @@ from distpaml.errors import UserError, hint
 
 
 def load_object(reference: str, key: str) -> Any:
-    """What `reference`, the value of config key `key`, names; its module may lie in the working folder."""
+    """Import what `reference`, the value of config key `key`, names; the working folder is on the path."""
     module_name, _, name = reference.partition(":")
     if not module_name or not name:
         raise UserError(f"{key} is {reference!r}, but should be module:Name, such as my_robot:Arm.")
@@ -30,7 +30,7 @@ def load_object(reference: str, key: str) -> Any:
 
 
 def own_modules(references: Iterable[str]) -> list[ModuleType]:
-    """The modules of the user's own that `module:Name` references name, save installed ones."""
+    """The modules that `module:Name` references name, without installed ones."""
     named = {reference for reference in references if ":" in reference}
     for reference in named:
         load_object(reference, "module:Name")
@@ -39,7 +39,7 @@ def own_modules(references: Iterable[str]) -> list[ModuleType]:
 
 
 def _hint(module: Any, missing: str) -> str:
-    """Of the names that the module itself defines the nearest, or all of them if none is near."""
+    """The nearest name that the module itself defines, or all of them."""
     here = module.__name__
     own = [name for name, value in vars(module).items() if getattr(value, "__module__", None) == here]
     return f"; {hint(missing, own, 'it defines')}"

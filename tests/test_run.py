@@ -95,7 +95,7 @@ def test_ctrl_c_says_how_to_go_on(tmp_path):
         run.send_signal(signal.SIGINT)
         _, error = run.communicate(timeout=30)
     assert run.returncode == 130
-    assert error == "Stopped; the same command goes on from the last finished round.\n"
+    assert error == "Stopped; the same command continues from the last finished round.\n"
     assert monotonic() - begin < 20
     assert len(read_records(tmp_path / "run")) >= 1
 

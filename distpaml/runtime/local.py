@@ -1,4 +1,4 @@
-"""The three interfaces of the loop in this process."""
+"""The loop's three interfaces in this process."""
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from distpaml.types import Array
 
 
 class LocalSimulator:
-    """Batched simulation; one control signal per seed serves all tasks."""
+    """Batched simulation; all tasks of a seed share one control signal."""
 
     def __init__(self, config: ExperimentConfig) -> None:
         self.domain = get_domain(config.domain.name)(config.domain.variant)
@@ -42,7 +42,7 @@ class LocalSimulator:
 
 
 class LocalTrainer:
-    """The fit and the evaluation that the config asks for; `pool` says where the shards of a fit live."""
+    """Fits and evaluates as the config says; `pool` decides where the shards of a fit live."""
 
     def __init__(self, config: ExperimentConfig, pool: MakePool = LocalShards) -> None:
         self.config, self.pool, self.task_set = config, pool, TaskSet(config)
@@ -63,7 +63,7 @@ class LocalTrainer:
         return Ready(self.evaluate_tasks(model, Divisors.of(data, tasks), tasks))
 
     def evaluate_tasks(self, model: MetaModel, divisors: Divisors, test: Dataset) -> Evaluation:
-        """Scores on test tasks, which may be some of those that the divisors are made of."""
+        """Score test tasks, perhaps only some of those behind the divisors."""
         return evaluate(model, divisors, test, self.config.evaluation.inference_steps, self.config.evaluation.shots)
 
 
@@ -75,5 +75,5 @@ class LocalScorer(UtilityScorer):
 
 
 def local_parts(config: ExperimentConfig) -> tuple[LocalSimulator, LocalTrainer, LocalScorer]:
-    """All three in this process."""
+    """Simulator, trainer and scorer in this process."""
     return LocalSimulator(config), LocalTrainer(config), LocalScorer(config)

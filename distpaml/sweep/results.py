@@ -1,4 +1,4 @@
-"""The results of a sweep in one table: mean ± standard error over the seeds, both measures."""
+"""The results of a sweep in one table: mean ± standard error over seeds."""
 
 from collections import defaultdict
 from pathlib import Path
@@ -15,7 +15,7 @@ from distpaml.rounds import Record
 
 
 def results_table(folder: Path) -> Table:
-    """One row per group of runs that differ in their seed alone; those that stopped before the others are left out."""
+    """One row per group of runs that differ only in their seed; unfinished runs are left out."""
     groups: dict[str, list[list[Record]]] = defaultdict(list)
     for path in sorted((folder / "trials").glob("*/records.jsonl")):
         try:

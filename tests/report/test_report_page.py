@@ -1,6 +1,7 @@
 """The page in a real browser, on a real sweep."""
 
 import json
+from importlib.resources import files as files_of_the_package
 from statistics import mean, median, stdev
 
 import numpy as np
@@ -49,6 +50,14 @@ def chart_values(page, figure):
         """rows => rows.map((row) => [...row.querySelectorAll('td span')].map(
             (cell) => [cell.dataset.value, cell.dataset.error]))""",
     )
+
+
+def test_what_people_read_has_short_lines():
+    """Scripts and styles are formatted by prettier (.prettierrc.json)."""
+    files = [file for file in (files_of_the_package("distpaml.report") / "assets").iterdir() if file.is_file()]
+    assert len(files) > 10
+    for file in files:
+        assert max(len(line) for line in file.read_text().splitlines()) <= 140, file.name
 
 
 @pytest.mark.parametrize("width, scheme", [(1280, "light"), (1280, "dark"), (390, "light")])

@@ -32,7 +32,8 @@ with start.connected([]):
     while not any(p.status() == psutil.STATUS_STOPPED for p in psutil.Process().children(recursive=True)):
         time.sleep(0.05)
     pids = [process.pid for process in psutil.Process().children(recursive=True)]
-print(json.dumps([pids, [process.pid for process in psutil.process_iter() if process.pid in pids and process.status() != 'zombie']]))
+alive = [process.pid for process in psutil.process_iter() if process.status() != psutil.STATUS_ZOMBIE]
+print(json.dumps([pids, sorted(set(pids) & set(alive))]))
 """
 
 
