@@ -1,8 +1,8 @@
 """The paper's claims about each of its experiments: supported, not supported, or not testable with these runs.
 
-An experiment is told by its descriptor: full is (i), partial (ii), noisy (iii), pixels (iv). A claim about PAML is put
-to both of its readings, `paml` and `paml-pool`, under both measures. The rule of each verdict is in its text and is
-the same for all runs. Verdicts are not corrected for their number, and intervals of few seeds are too short (see
+The descriptor tells which experiment it is: full is (i), partial (ii), noisy (iii), image (iv). Each claim is tested
+for every method that chooses by its model, under every error. A verdict states its rule, which is the same for all runs.
+Verdicts are not corrected for multiple testing, and intervals of few seeds are too short (see
 `distpaml.report.statistics.COVERAGE`).
 """
 
@@ -22,7 +22,7 @@ TENTH = 0.1
 
 @dataclass(frozen=True)
 class Verdict:
-    """One claim about one method, under one measure if it is about errors."""
+    """One claim about one method, under one measure if the claim is about errors."""
 
     claim: str
     rule: str
@@ -33,11 +33,11 @@ class Verdict:
 
 
 class _NotTestableError(Exception):
-    """What these data lack."""
+    """Says what these runs lack."""
 
 
 def claims(experiment: ExperimentRuns) -> list[Verdict]:
-    """Every claim of the paper about this experiment; none about an experiment that the paper does not have."""
+    """Every claim of the paper about this kind of experiment."""
     kind = experiment.config["descriptor"].get("kind")
     parts = {"full": _first, "partial": _second, "noisy": _third, "image": _fourth}.get(kind)
     if parts is None:
@@ -235,7 +235,7 @@ def _deviation(group: Group, measure: str) -> float:
 
 
 def _parameter(experiment: ExperimentRuns, group: Group, name: str) -> list[np.ndarray]:
-    """What was chosen of a task parameter, in each run."""
+    """The chosen values of a task parameter, by run."""
     column = list(experiment.config["domain"]["box"]).index(name)
     return [
         np.array([added.task[column] for record in run.records[1:] for added in record.added]) for run in group.runs

@@ -1,4 +1,4 @@
-"""The page's figures for papers, as PDF and PNG: the same numbers, drawn by matplotlib."""
+"""Figures for papers, as PDF and PNG: the page's numbers, drawn by matplotlib."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -31,7 +31,7 @@ STAGES = tuple(PALETTE[name][0] for name in ("orange", "green", "blue", "ochre",
 PREDICTED, SAMPLED, MUTED, INK = PALETTE["blue"][0], PALETTE["orange"][0], "#65625b", "#1d1c1a"
 TICKS = [size * 10.0**power for power in range(-3, 4) for size in (1, 2, 5)]
 MOST = 12
-"""Groups in one figure."""
+"""Most groups in one figure."""
 
 
 def write_figures(tree: dict[str, Any], folder: Path) -> list[Path]:
@@ -243,5 +243,5 @@ def _named(measure: str) -> str:
 
 
 def _safe(name: str) -> str:
-    """A name that is a file's: letters, digits, and dashes for the rest."""
+    """A valid file name: letters, digits, and dashes for the rest."""
     return "".join(character if character.isalnum() or character in "_-" else "-" for character in name)[:80]

@@ -1,4 +1,4 @@
-"""All that the page shows, as one tree of plain values. The page itself computes nothing but what a reader asks for."""
+"""Everything that the page shows, as one tree of plain values; the page only draws."""
 
 import logging
 from collections.abc import Iterator
@@ -18,23 +18,23 @@ from distpaml.report.styles import group_styles
 from distpaml.report.timings import reliability, stages
 
 DETAILS = 24
-"""Runs that a page shows in detail, about 40 kB each; all others are one command away."""
+"""Most runs that a page shows in detail, about 40 kB each."""
 COMPARED = 24
-"""Groups of an experiment that are compared with the baselines, the best ones; a search has many."""
+"""Most groups of an experiment to compare with the baselines, best first; a search has many."""
 DIGITS = 6
 
 _log = logging.getLogger(__name__)
 
 
 def payload(found: Collection) -> dict[str, Any]:
-    """The whole report. Something that fails costs its own figure only, and the page names it."""
+    """The whole report. A failure costs only its own figure, and the page lists it."""
     grouped = experiments(found)
     identity = {id(run): number for number, run in enumerate(run for part in grouped for run in part.runs)}
     entries = []
     for part in grouped:
         try:
             entries.append(_experiment(part, identity))
-        except Exception as error:  # a report is written at the end of long sweeps: it must not be what fails
+        except Exception as error:  # the report ends a long sweep: it must not be what fails
             _log.exception("The report leaves out the experiment %s", part.name)
             found.problems.append(Problem(part.name, f"It is left out: {type(error).__name__}: {error}."))
     details = dict(_details(grouped, identity, found))
@@ -125,7 +125,7 @@ def _group(group: Group, identity: dict[int, int]) -> dict[str, Any]:
 
 
 def _table(part: ExperimentRuns) -> dict[str, list[dict[str, Any]]]:
-    """By measure one row for every group that adds tasks: the last error, the area, differences to the baselines."""
+    """By error, one row per group that adds tasks: last error, area, differences to the baselines."""
     table: dict[str, list[dict[str, Any]]] = {measure: [] for measure in ERRORS}
     adding = [(number, group) for number, group in enumerate(part.groups) if _has_rounds(group.method)]
     best = sorted(adding, key=lambda entry: entry[1].curves.mean("rmse")[0][-1])[:COMPARED]
@@ -167,7 +167,7 @@ def _rounded(tree: dict[str, Any]) -> dict[str, Any]:
 
 
 def _run(run: Run, identity: dict[int, int], extra: int, part: ExperimentRuns) -> dict[str, Any]:
-    """Name and chosen tasks; an oracle's are the test tasks, which are not shown."""
+    """Name and chosen tasks; those of an oracle are the test tasks, which are left out."""
     parameters = len(run.config["domain"]["box"])
     tasks = [
         [record.round, *rounded([*added.task, *added.descriptor[parameters : parameters + extra]], 4)]
@@ -192,7 +192,7 @@ def _run(run: Run, identity: dict[int, int], extra: int, part: ExperimentRuns) -
 
 
 def _shots(part: ExperimentRuns) -> dict[str, Any] | None:
-    """Few-shot errors in the last round, mean over the finished seeds, where they were recorded."""
+    """Few-shot errors in the last round, mean over finished seeds, if they were recorded."""
     lines = []
     for number, group in enumerate(part.groups):
         runs = [run for run in group.runs if run.complete and run.records[-1].shots]
@@ -218,7 +218,7 @@ def _column(values: tuple[float, ...]) -> list[float | None]:
 def _details(
     grouped: list[ExperimentRuns], identity: dict[int, int], found: Collection
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The details of the first finished seed of every group, then of the second seeds, as many as the page holds."""
+    """Details of the first finished seed of every group, then of the second, up to `DETAILS`."""
     if not grouped:
         return
     queue = sorted(

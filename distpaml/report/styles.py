@@ -15,7 +15,7 @@ PALETTE = {
     "sky": ("#2b8fb8", "#7ed0ea"),
     "violet": ("#6b4fc4", "#b6a2ff"),
 }
-"""Colours on a light and on a dark ground, told apart by people who see red and green alike."""
+"""Colours on a light and on a dark background, distinguishable with red-green blindness."""
 IN_TURN = [name for name in PALETTE if name != "grey"]
 DASHES = ("", "9 3", "2 3", "9 3 2 3", "14 4")
 MARKERS = ("circle", "square", "triangle", "diamond")

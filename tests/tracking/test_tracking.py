@@ -262,9 +262,7 @@ def test_a_closed_port_means_offline_within_seconds(tmp_path, monkeypatch):
     said, begin = [], time.monotonic()
     run = track(tmp_path, rounds_of(*OVERRIDES), "online", said.append)
     assert time.monotonic() - begin < 15
-    assert said == [
-        "W&B is written offline: http://127.0.0.1:9 cannot be reached; the records of the run are complete."
-    ]
+    assert said == ["W&B logs offline: http://127.0.0.1:9 cannot be reached; the records of the run are complete."]
     (file,) = wandb_files(tmp_path)
     same_rows(history(file), read_records(run))
 
@@ -295,7 +293,7 @@ def test_a_server_that_refuses_means_offline_within_seconds(tmp_path, monkeypatc
     said, begin = [], time.monotonic()
     run = track(tmp_path, rounds_of(*OVERRIDES)[:2], "auto", said.append)
     assert time.monotonic() - begin < 15
-    assert len(said) == 1 and said[0].startswith("W&B is written offline: ") and "\n" not in said[0]
+    assert len(said) == 1 and said[0].startswith("W&B logs offline: ") and "\n" not in said[0]
     run = track(tmp_path, rounds_of(*OVERRIDES)[2:], "auto", said.append)
     (file,) = wandb_files(tmp_path)
     assert file.parent.name.startswith("offline-run-")
@@ -357,7 +355,7 @@ def test_what_breaks_in_the_middle_is_said_once(tmp_path):
             tracker.add(round.record)
             if number == 0:
                 tracker.sinks[0].writer.close()  # writing to a closed file fails
-    assert len(said) == 1 and said[0].startswith("TensorBoard shows no more of cartpole-paml-pool-0: ")
+    assert len(said) == 1 and said[0].startswith("TensorBoard stops logging cartpole-paml-pool-0: ")
     same_rows(history(wandb_files(tmp_path)[0]), read_records(run))
 
 

@@ -82,7 +82,7 @@ function drawAll() {
   for (const entry of drawn.values()) if (!entry.width) entry.draw();
 }
 
-// Put figures into a place that is on the page already, in the room of those that were there.
+// Replace the figures in a place that is already on the page.
 function replace(place, ...figures) {
   for (const host of place.querySelectorAll(".plot")) {
     watcher.unobserve(host);

@@ -121,7 +121,7 @@ function comparison(kind) {
   );
 }
 
-// Added tasks after which a curve is first at or below a level.
+// Added tasks until a curve first reaches a level.
 function tasksNeeded(group, measure, level) {
   return group.measures[measure].seeds.map((row) => {
     const k = row.findIndex((v) => v !== null && v <= level);

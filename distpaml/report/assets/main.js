@@ -163,7 +163,7 @@ function render(focus) {
   if (target && target !== document.activeElement) target.focus({ preventScroll: true });
 }
 
-// Where an element stands in the page, so that the same one is found after a redraw.
+// The path to an element, to find it again after a redraw.
 function trail(element, root) {
   const steps = [];
   for (let e = element; e !== root; e = e.parentElement) steps.unshift([...e.parentElement.children].indexOf(e));

@@ -206,7 +206,7 @@ function searchSection() {
         h(
           "figure",
           { "data-figure": "importance" },
-          h("h3", {}, "What mattered"),
+          h("h3", {}, "Importance of the keys"),
           h("p", { class: "caption" }, search.importance_is),
           search.importance.length
             ? bars(

@@ -1,4 +1,4 @@
-// Where the time went, what failed, which runs there are.
+// Times by stage, failures, and the list of runs.
 const STAGE = ["choose", "simulate", "fit", "evaluate"];
 
 function stagesFigure() {
@@ -86,7 +86,7 @@ function sweepFigure(sweep) {
     ),
     sweep.troubles.length
       ? table(
-          ["trial", "event", "time", "what was said"],
+          ["trial", "event", "time", "message"],
           sweep.troubles.map((e) => [e.trial || "–", e.event, e.time, e.message]),
           { "data-table": "events" },
         )
@@ -110,7 +110,7 @@ function runsSection() {
       { class: "numbers" },
       h("summary", {}, `${entry.runs.length} runs of ${entry.name}`),
       table(
-        ["run", "method", "seed", "rounds", "state", "narrowed or clipped candidates in rounds"],
+        ["run", "method", "seed", "rounds", "state", "rounds with narrowed or clipped candidates"],
         entry.runs.map((r) => [
           r.name,
           entry.groups[r.group].label,
