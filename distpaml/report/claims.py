@@ -1,7 +1,7 @@
 """The paper's claims about each of its experiments: supported, not supported, or not testable with these runs.
 
 The descriptor tells which experiment it is: full is (i), partial (ii), noisy (iii), image (iv). Each claim is tested
-for every method that chooses by its model, under every error. A verdict states its rule, which is the same for all runs.
+for every method that chooses by its model, under every error. A verdict states its rule, the same for all runs.
 Verdicts are not corrected for multiple testing, and intervals of few seeds are too short (see
 `distpaml.report.statistics.COVERAGE`).
 """

@@ -8,6 +8,9 @@ One GP per latent dimension q, on descriptors s scaled to [-1, 1] by their box, 
 The line extrapolates: an RBF alone would fall back to the prior mean, in the middle of the known tasks. e is what a
 descriptor does not say about its task, such as a hidden mass. Hyperparameters (w, f, v, length-scales) maximise their
 posterior; the priors below keep them sane with three or four tasks.
+
+Written out and not a gpytorch ExactGP: with this kernel, fixed noise per task and these priors, a prototype of that was
+longer and slower (18 tasks: 1.1 s against 0.09 s to fit; 2000 candidates: 0.11 s against 0.005 s to encode).
 """
 
 from dataclasses import dataclass

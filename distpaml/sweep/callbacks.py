@@ -21,7 +21,7 @@ class SweepCallback(Callback):
 
     def __init__(self, storage: Storage, journal: Journal, say: Callable[[str], None]) -> None:
         self.storage, self.journal, self.say = storage, journal, say
-        self.begun = False
+        self.header_printed = False
         self.refused = ""
         """Why the sweep must stop, if it must."""
 
@@ -37,9 +37,9 @@ class SweepCallback(Callback):
             self.say(f"{name}: {sentence}")
         if result.get("replayed"):
             return
-        if not self.begun:
+        if not self.header_printed:
             self.say(HEADER)
-            self.begun = True
+            self.header_printed = True
         measures = " ".join(f"{result[measure]:10.4f}" for measure in HEADLINES)
         rounds = f"{result['round']}/{result['rounds']}"
         self.say(f"{name:34} {rounds:>7} {result['tasks']:5} {measures} {result['seconds']:8.1f}")
