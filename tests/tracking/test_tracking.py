@@ -368,7 +368,7 @@ def test_a_failed_trial_is_marked(tmp_path):
 
 
 @pytest.mark.parametrize("latents", [1, 2, 3])
-def test_a_picture_of_any_latent_space(latents):
+def test_an_image_of_any_latent_space(latents):
     from distpaml.tracking.latent_plot import LatentPlot
 
     rng = np.random.default_rng(0)
