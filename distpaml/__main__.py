@@ -3,7 +3,7 @@
 import sys
 from runpy import run_module
 
-from distpaml.errors import hint
+from distpaml.names import nearest
 
 COMMANDS = {
     "sweep": "run many experiments, or continue them",
@@ -34,7 +34,7 @@ def main() -> int:
         print("usage: distpaml COMMAND …\n")
         print("\n".join(f"  {command:11}{what}" for command, what in COMMANDS.items()))
         return 0
-    print(f"error: There is no command {name!r}; {hint(name, COMMANDS)}.", file=sys.stderr)
+    print(f"error: There is no command {name!r}{nearest(name, COMMANDS)}.", file=sys.stderr)
     return 2
 
 

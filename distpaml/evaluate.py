@@ -45,7 +45,7 @@ class Scores:
         return cls(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(cls)))
 
     def summary(self) -> dict[str, float]:
-        """One number per entry of `distpaml.names.MEASURES`: means, medians and the worst task's coverage."""
+        """One number per entry of `distpaml.catalogue.MEASURES`: means, medians and the worst task's coverage."""
         measures = {field.name: getattr(self, field.name) for field in fields(self)}
         means = {name: float(np.mean(values)) for name, values in measures.items()}
         medians = {f"{name}_median": float(np.median(measures[name])) for name in means if name != "coverage"}

@@ -7,7 +7,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from distpaml.errors import UserError, hint
+from distpaml.errors import UserError
+from distpaml.names import nearest
 
 
 def load_object(reference: str, key: str) -> Any:
@@ -42,4 +43,4 @@ def _hint(module: Any, missing: str) -> str:
     """The nearest name that the module itself defines, or all of them."""
     here = module.__name__
     own = [name for name, value in vars(module).items() if getattr(value, "__module__", None) == here]
-    return f"; {hint(missing, own, 'it defines')}"
+    return nearest(missing, own, "it defines")

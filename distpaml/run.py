@@ -12,10 +12,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
 from rich.table import Table
 
+from distpaml.catalogue import HEADLINES, planned_rounds
 from distpaml.config import ExperimentConfig, load, shipped
 from distpaml.domains import SimulationError
 from distpaml.errors import UserError
-from distpaml.names import HEADLINES, planned_rounds
 
 if TYPE_CHECKING:
     from distpaml.rounds import Record

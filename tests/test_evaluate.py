@@ -6,11 +6,11 @@ import torch
 from scipy.stats import norm
 from tiny import parts, rounds_of, tiny
 
+from distpaml.catalogue import MEASURES
 from distpaml.data import Dataset, Divisors, Standardiser
 from distpaml.data.tasks import TaskSet
 from distpaml.evaluate import evaluate, score
 from distpaml.model.posterior import Latents
-from distpaml.names import MEASURES
 from distpaml.rounds import Record
 
 

@@ -6,8 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from distpaml.config import ExperimentConfig, load, shipped
+from distpaml.config.load import worked_examples
 
 README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
 SPRING, MODEL = re.findall(r"^```python\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
@@ -40,3 +42,11 @@ def test_every_shipped_experiment_and_section_is_named():
     }
     for section, keys in sections:
         assert set(re.findall(r"`(\w+)`", keys)) <= load().model_dump()[section].keys()
+
+
+def test_the_robot_in_ten_lines_is_the_worked_one():
+    (shown,) = re.findall(r"^```yaml\n(domain:\n.*?)^```$", README, re.MULTILINE | re.DOTALL)
+    worked = yaml.safe_load(worked_examples()["two_link_arm"].read_text(encoding="utf-8"))
+    assert yaml.safe_load(shown)["domain"] == worked["domain"]
+    assert len(shown.splitlines()) <= 10
+    assert all(f"`{name}`" in README for name in worked_examples())

@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 from distpaml.ask_tell.declaration import Declaration
 from distpaml.ask_tell.tables import columns_of, read_table
 from distpaml.data import transitions
-from distpaml.errors import UserError, hint
+from distpaml.errors import UserError
+from distpaml.names import nearest
 from distpaml.types import Array
 
 LONGEST_GAP, JITTER = 1.5, 0.02
@@ -134,7 +135,7 @@ class _Table:
             found[name] = original
         for name in (*d.states, *d.controls):
             if name not in found:
-                raise self._refusal(f"has no column {name}; {hint(name, map(str, table), 'it has')}.")
+                raise self._refusal(f"has no column {name}{nearest(name, map(str, table), 'it has')}.")
         return found
 
     def _numbers(self, name: str, column: NDArray[Any]) -> Array:

@@ -19,8 +19,8 @@ import ray
 from ray import tune
 
 from distpaml.bench import Result
+from distpaml.catalogue import HEADLINES
 from distpaml.config import load
-from distpaml.names import HEADLINES
 from distpaml.sweep.driver import Sweep, tune_trials
 from distpaml.sweep.journal import Journal
 from distpaml.sweep.schema import SweepConfig

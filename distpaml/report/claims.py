@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from distpaml.names import HEADLINES, METHODS, baselines
+from distpaml.catalogue import HEADLINES, METHODS, baselines
 from distpaml.report.groups import ExperimentRuns, Group
 from distpaml.report.statistics import FEWEST, Difference, needed, paired
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from distpaml.catalogue import planned_rounds
 from distpaml.config.yaml_text import read
 from distpaml.errors import UserError
-from distpaml.names import planned_rounds
 from distpaml.records import read_records
 from distpaml.rounds import Record
 

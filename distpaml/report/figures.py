@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Ellipse
 from matplotlib.ticker import MaxNLocator, NullLocator
 
-from distpaml.names import MEASURES, METHODS, baselines
+from distpaml.catalogue import MEASURES, METHODS, baselines
 from distpaml.report.packing import unpacked
 from distpaml.report.styles import PALETTE, matplotlib_style
 

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from distpaml.names import METHODS
+from distpaml.catalogue import METHODS
 from distpaml.report.collect import UNIMPORTANT, Collection, Problem, Run, leaves
 from distpaml.report.statistics import Curves
 
+CONTENTS = ("domain.mjcf.xml", "domain.mjcf.assets")
+"""Whole files; their hashes tell whether they differ."""
 SPELT_OUT = 3
 """Most keys in a label; a variant of more keys gets a number."""
 
@@ -63,7 +65,8 @@ def experiments(found: Collection) -> list[ExperimentRuns]:
 def _groups(runs: Sequence[Run], problems: list[Problem]) -> list[Group]:
     flat = [{key: json.dumps(value) for key, value in leaves(run.config)} for run in runs]
     keys = dict.fromkeys(key for leaf in flat for key in leaf if key.partition(".")[0] not in UNIMPORTANT)
-    differing = [key for key in keys if len({leaf.get(key) for leaf in flat}) > 1]
+    told = [key for key in keys if not key.startswith(CONTENTS)]
+    differing = [key for key in told if len({leaf.get(key) for leaf in flat}) > 1]
     groups: dict[tuple, Group] = {}
     for run, leaf in zip(runs, flat, strict=True):
         variant = {key: json.loads(leaf[key]) if key in leaf else None for key in differing}

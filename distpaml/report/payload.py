@@ -6,7 +6,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
-from distpaml.names import ERRORS, MEASURES, METHODS, baselines, planned_rounds
+from distpaml.catalogue import ERRORS, MEASURES, METHODS, baselines, planned_rounds
 from distpaml.report.claims import claims
 from distpaml.report.collect import Collection, Problem, Run
 from distpaml.report.groups import ExperimentRuns, Group, experiments

@@ -3,7 +3,6 @@
 Everything comes from the run's directory: embeddings by round, the newest model, and test tasks simulated again.
 """
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from distpaml.model.rollouts import rollout
 from distpaml.model.storage import load_model
 from distpaml.records import DATA, read_arrays
 from distpaml.report.collect import Run
-from distpaml.report.kinematics import CARTS, LOOKS, Joints
+from distpaml.report.kinematics import Look, look_of
 from distpaml.report.packing import packed, rounded
 from distpaml.runtime.local import LocalSimulator
 from distpaml.select.candidates import Candidates
@@ -160,8 +159,7 @@ def _tests(config: ExperimentConfig, model: MetaModel, arrays: dict[str, Any]) -
         "deviation": packed(np.sqrt(spread)),
         "shape": list(test.targets.shape),
     }
-    joints = LOOKS.get(task_set.domain.name)
-    if joints is None:
+    if (look := look_of(task_set.domain, some.starts[0])) is None:
         return {"predictions": predictions}
     shown = np.unique(np.linspace(0, len(rows) - 1, ROLLOUTS).round().astype(int))
     steps = min(round(SECONDS / task_set.domain.dt), LONGEST, len(simulator.signal))
@@ -170,25 +168,22 @@ def _tests(config: ExperimentConfig, model: MetaModel, arrays: dict[str, Any]) -
         one, start = latents.take(slice(row, row + 1)), some.starts[row]
         sampled = rollout(model, start, simulator.signal[:steps], one, simulator.angles, SAMPLES, seed=0)
         true = start + np.vstack([np.zeros_like(start), np.cumsum(test.targets[row, :steps], axis=0)])
-        parameters = dict(zip(task_set.domain.box, some.parameters[row].tolist(), strict=True))
-        strip = _strip(joints, true, sampled, parameters, cart=task_set.domain.name in CARTS, dt=task_set.domain.dt)
+        strip = _strip(look, true, sampled, some.parameters[row], task_set.domain.dt)
         rollouts.append({"task": names[row]} | strip)
     return {"predictions": predictions, "rollouts": rollouts}
 
 
-def _strip(
-    joints: Joints, true: Array, sampled: Array, parameters: Mapping[str, float], cart: bool, dt: float
-) -> dict[str, Any]:
+def _strip(look: Look, true: Array, sampled: Array, parameters: Array, dt: float) -> dict[str, Any]:
     """Joints in some frames of a true trajectory [T, S] and of sampled ones [N, T, S], seen from the true cart."""
     frames = np.linspace(0, len(true) - 1, FRAMES).round().astype(int)
-    centre = np.stack([true[frames, 0] if cart else np.zeros(FRAMES), np.zeros(FRAMES)], axis=1)  # [F, 2]
-    samples = np.clip(joints(sampled[:, frames], parameters) - centre[:, None], -1e3, 1e3)  # [N, F, J, 2]
+    moved, guessed = (look.points(states, parameters) for states in (true[frames], sampled[:, frames]))
+    centre = look.centre(moved)[:, None]
     return {
-        "cart": cart,
+        "cart": look.cart,
         "times": rounded(frames * dt),
-        "reach": float(sum(value for name, value in parameters.items() if name.endswith("length"))),
-        "true": rounded(joints(true[frames], parameters) - centre[:, None], 3),
-        "samples": rounded(samples.swapaxes(0, 1), 3),
+        "reach": look.reach(moved),
+        "true": rounded(moved - centre, 3),
+        "samples": rounded(np.clip(guessed - centre, -1e3, 1e3).swapaxes(0, 1), 3),
     }
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import bootstrap
 
-from distpaml.names import MEASURES
+from distpaml.catalogue import MEASURES
 from distpaml.report.collect import Run
 from distpaml.types import Array
 

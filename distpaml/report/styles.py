@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from distpaml.names import METHODS
+from distpaml.catalogue import METHODS
 
 PALETTE = {
     "orange": ("#c8450c", "#ff8a4c"),

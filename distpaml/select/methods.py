@@ -1,6 +1,6 @@
 """How each method starts and how it chooses the next tasks.
 
-A method is a class marked with `@implements` and an entry of the same name in `distpaml.names`.
+A method is a class marked with `@implements` and an entry of the same name in `distpaml.catalogue`.
 """
 
 from collections.abc import Callable
@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from distpaml import seeds
+from distpaml.catalogue import METHODS, planned_rounds
 from distpaml.data import Dataset, designs
 from distpaml.data.tasks import Tasks, TaskSet
 from distpaml.errors import UserError
 from distpaml.model.meta_model import MetaModel
-from distpaml.names import METHODS, planned_rounds
 from distpaml.select.candidates import Candidates, descriptor_pool, fine_pool, image_pool, latent_grid
 from distpaml.select.scoring import Best
 from distpaml.select.utilities import SelectionContext, get_utility
@@ -66,7 +66,7 @@ class Method:
 
 
 CLASSES: dict[str, type[Method]] = {}
-"""The class of every method in `distpaml.names.METHODS`."""
+"""The class of every method in `distpaml.catalogue.METHODS`."""
 
 
 def implements(name: str) -> Callable[[type[Method]], type[Method]]:

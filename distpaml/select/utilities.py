@@ -16,11 +16,12 @@ from torch import Tensor
 
 from distpaml import seeds
 from distpaml.data import Dataset
-from distpaml.errors import UserError, hint
+from distpaml.errors import UserError
 from distpaml.model.collapsed import safe_cholesky
 from distpaml.model.expectations import rbf
 from distpaml.model.meta_model import MetaModel
 from distpaml.model.posterior import Posterior
+from distpaml.names import nearest
 from distpaml.plugins import load_object
 from distpaml.types import Array
 
@@ -225,6 +226,6 @@ def get_utility(name: str) -> Utility:
             raise UserError(f"selection.utility is {name!r}, but that is not a function.")
         return found
     if name not in UTILITIES:
-        known = hint(name, UTILITIES)
-        raise UserError(f"selection.utility is {name!r}, but there is no such utility; {known}, or module:function.")
+        known = nearest(name, UTILITIES)
+        raise UserError(f"selection.utility is {name!r}, but there is no such utility{known}, or module:function.")
     return UTILITIES[name]

@@ -5,7 +5,7 @@ from typing import Any
 
 from ray.tune import Callback, Stopper
 
-from distpaml.names import HEADLINES
+from distpaml.catalogue import HEADLINES
 from distpaml.sweep.journal import Event, Journal
 from distpaml.sweep.storage import Storage
 

@@ -8,7 +8,8 @@ from typing import Any
 from distpaml.config.load import assigned, parse_override
 from distpaml.config.validation_errors import checked, shown
 from distpaml.config.yaml_text import dump, read
-from distpaml.errors import UserError, hint
+from distpaml.errors import UserError
+from distpaml.names import nearest
 from distpaml.sweep.schema import SweepConfig
 
 
@@ -62,6 +63,6 @@ def _file(source: str | Path) -> Path:
         return shipped_sweeps()[source]
     path = Path(source)
     if not path.exists():
-        known = hint(path.stem, shipped_sweeps())
-        raise UserError(f"{shown(str(source))} is neither a file nor a shipped sweep; {known}.")
+        known = nearest(path.stem, shipped_sweeps())
+        raise UserError(f"{shown(str(source))} is neither a file nor a shipped sweep{known}.")
     return path

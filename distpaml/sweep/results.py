@@ -7,9 +7,9 @@ import numpy as np
 from rich.table import Table
 from scipy.stats import sem
 
+from distpaml.catalogue import HEADLINES
 from distpaml.config import ExperimentConfig
 from distpaml.errors import UserError
-from distpaml.names import HEADLINES
 from distpaml.records import read_records
 from distpaml.rounds import Record
 

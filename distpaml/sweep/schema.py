@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, field_validator
 
+from distpaml.catalogue import HEADLINES
 from distpaml.config.section import List, Positive, Section, one_of
-from distpaml.names import HEADLINES
 
 
 def _counted(seeds: Any) -> Any:

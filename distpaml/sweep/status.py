@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from distpaml.catalogue import planned_rounds
 from distpaml.config import ExperimentConfig
 from distpaml.errors import UserError
-from distpaml.names import planned_rounds
 from distpaml.records import check_same, read_records
 from distpaml.rounds import Record
 from distpaml.sweep.journal import Journal

@@ -15,8 +15,8 @@ import numpy as np
 from ray import tune
 from ray.exceptions import RayError
 
+from distpaml.catalogue import HEADLINES, planned_rounds
 from distpaml.config import ExperimentConfig
-from distpaml.names import HEADLINES, planned_rounds
 from distpaml.rounds import Record
 from distpaml.runtime.run_experiment import run_experiment
 from distpaml.sweep.credentials import take_over

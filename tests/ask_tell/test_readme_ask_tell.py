@@ -8,13 +8,14 @@ from pathlib import Path
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 
 
-def block(kind):
-    (found,) = re.findall(rf"^```{kind}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+def block(kind, holding=""):
+    blocks = re.findall(rf"^```{kind}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+    (found,) = (text for text in blocks if holding in text)
     return found
 
 
 def test_the_session_and_the_python_after_it(tmp_path):
-    (tmp_path / "arm.yaml").write_text(block("yaml"))
+    (tmp_path / "arm.yaml").write_text(block("yaml", holding="descriptors:"))
     for command, output in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block("shell-session"), re.MULTILINE):
         program, _, words = command.partition(" ")
         line = f"{sys.executable} {'-m distpaml ' if program == 'distpaml' else ''}{words}"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from distpaml.names import HEADLINES
+from distpaml.catalogue import HEADLINES
 
 HOSTILE = "<img src=x onerror=alert(1)>\"'&"
 """A name that is harmful wherever it becomes markup."""

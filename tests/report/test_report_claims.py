@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from distpaml.names import ERRORS, HEADLINES, MEASURES
+from distpaml.catalogue import ERRORS, HEADLINES, MEASURES
 from distpaml.report.claims import claims
 from distpaml.report.collect import Collection, Run
 from distpaml.report.groups import experiments

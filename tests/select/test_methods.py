@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from tiny import parts, rounds_of, run_loop, tiny
 
+from distpaml.catalogue import METHODS
 from distpaml.data import Dataset, designs
 from distpaml.data.tasks import TaskSet
 from distpaml.domains.box import bounds
 from distpaml.errors import UserError
-from distpaml.names import METHODS
 from distpaml.select.methods import get_method
 from distpaml.select.utilities import SelectionContext, surprisal
 
