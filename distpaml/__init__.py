@@ -10,7 +10,7 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    """`distpaml.Experiment`, which loads torch, when it is first used."""
+    """Load `distpaml.Experiment`, and torch with it, on first use."""
     if name == "Experiment":
         from distpaml.ask_tell.experiment import Experiment
 

@@ -3,12 +3,12 @@
 import argparse
 import json
 import sys
-from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 
 from distpaml.bench import BENCHES, Result
 from distpaml.errors import UserError
+from distpaml.names import nearest
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -41,9 +41,7 @@ def run(names: list[str], options: argparse.Namespace) -> list[Result]:
     """Results of the benchmarks in order, printed as they come."""
     for name in names:
         if name not in BENCHES:
-            nearest = get_close_matches(name, BENCHES, n=1)
-            hint = f"did you mean {nearest[0]!r}? " if nearest else ""
-            raise UserError(f"there is no benchmark {name!r}; {hint}Known: {', '.join(BENCHES)}.")
+            raise UserError(f"There is no benchmark {name!r}{nearest(name, BENCHES)}.")
     results = []
     for name in names:
         for result in import_module(f"distpaml.bench.{name}").run(options):

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from distpaml.config.schema import ExperimentConfig
 from distpaml.config.validation_errors import checked, shown
 from distpaml.config.yaml_text import line_of, parse_value, read
 from distpaml.errors import UserError
+from distpaml.names import nearest
 
 QUICK = {
     "rounds": 5,
@@ -79,9 +79,8 @@ def _read(config: str | Path | None) -> tuple[str, Tree, Path | None]:
         path = Path(config)
         source = str(path)
     if not os.path.exists(path):  # False also where the name is too long or malformed
-        near = get_close_matches(path.stem, named, n=1)
-        hint = f"the nearest is {near[0]}" if near else f"there are {', '.join(named)}"
-        raise UserError(f"{shown(str(config))} is neither a file nor a shipped experiment; {hint}.")
+        known = nearest(path.stem, named)
+        raise UserError(f"{shown(str(config))} is neither a file nor a shipped experiment{known}.")
     return source, anchored(read(path), path.parent), path
 
 

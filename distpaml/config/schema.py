@@ -9,8 +9,9 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, TypeAdapter, ValidationInfo, WrapValidator, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
+from distpaml.catalogue import METHODS
 from distpaml.config.families import anchored
-from distpaml.config.section import List, Positive, Section
+from distpaml.config.section import List, Positive, Section, one_of
 from distpaml.config.tasks import DescriptorConfig, DomainConfig
 from distpaml.config.validation_errors import checked, choice_error
 from distpaml.config.yaml_text import dump, line_of, parse, read
@@ -143,7 +144,7 @@ class RuntimeConfig(Section):
 class ExperimentConfig(Section):
     """One experiment: a method on a domain, with a seed."""
 
-    method: Literal["paml", "paml-pool", "uni", "lhs", "oracle"] = "paml"
+    method: Annotated[str, one_of(METHODS)] = "paml"
     """`paml`: as the paper; `paml-pool`: among real tasks; `uni`, `lhs`: baselines; `oracle`: all data."""
     seed: Annotated[int, Field(ge=0)] = 0
     """Root of every random stream; methods of one seed share initial tasks, controls and test data."""

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from difflib import SequenceMatcher, get_close_matches
+from difflib import SequenceMatcher
 from reprlib import Repr
 from typing import Any, TypeVar, get_args
 
@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticCustomError
 
 from distpaml.errors import UserError
+from distpaml.names import near
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -78,8 +79,8 @@ def _should(fault: Any, context: dict[str, Any], value: Any) -> str:
     if fault["type"] == "literal_error":
         choices = re.findall(r"'([^']*)'", context["expected"])
     if choices:
-        near = get_close_matches(str(value), choices, n=1)
-        return f"should be {_alternatives(choices)}{f'; the nearest is {near[0]}' if near else ''}"
+        found = near(str(value), choices)
+        return f"should be {_alternatives(choices)}{f'; the nearest is {found}' if found else ''}"
     if fault["type"] == "value_error":
         return str(context["error"]).rstrip(".")
     return _SHOULD.get(fault["type"]) or fault["msg"].removeprefix("Input ")

@@ -3,7 +3,6 @@
 MuJoCo and dm_control are imported when a model is built, so that names and boxes can be read at once.
 """
 
-from difflib import get_close_matches
 from inspect import isabstract, isclass
 
 from distpaml.domains.base import Domain, SimulationError
@@ -14,6 +13,7 @@ from distpaml.domains.controls import alternating_ramp, control_signal
 from distpaml.domains.pendubot import Pendubot
 from distpaml.domains.signals import control_signals
 from distpaml.errors import UserError
+from distpaml.names import nearest
 from distpaml.plugins import load_object
 
 __all__ = [
@@ -42,9 +42,8 @@ def get_domain(name: str) -> type[Domain]:
     if ":" in name:
         return _imported(name)
     if name not in DOMAINS:
-        nearest = get_close_matches(name, DOMAINS, n=1)
-        hint = f"the nearest is {nearest[0]!r}" if nearest else f"there are {', '.join(DOMAINS)}"
-        raise UserError(f"domain.name is {name!r}, but there is no such domain; {hint}, or one's own as module:Class.")
+        known = nearest(name, DOMAINS)
+        raise UserError(f"domain.name is {name!r}, but there is no such domain{known}, or one's own as module:Class.")
     return DOMAINS[name]
 
 

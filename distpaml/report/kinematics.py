@@ -1,7 +1,7 @@
-"""What systems look like: joints of their links, from a state and a task; the paper's by formula.
+"""Joint positions of systems, from a state and a task; the paper's by formula.
 
-theta = 0 is upright and turns towards +x, as in MuJoCo's models: the end of a link of length l at angle a from a joint
-at (x, z) is (x + l sin a, z + l cos a). The angle of a second link is relative to the first.
+theta = 0 is upright and positive angles turn towards +x, as in MuJoCo's models: the end of a link of length l
+at angle a from a joint at (x, z) is (x + l sin a, z + l cos a). The angle of a second link is relative to the first.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""One experiment from its first round to its last, kept on disk round by round, in whichever runtime it asks for."""
+"""Runs one experiment in its runtime and stores every round on disk."""
 
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
@@ -21,12 +21,12 @@ def run_experiment(
     watch: Callable[[int, str], None] = lambda round, stage: None,
     patience: float = 0.0,
 ) -> Generator[Record, None, None]:
-    """The records of all rounds; a record comes when its round is safe in `path`, at once if it was there before.
+    """Yield the records of all rounds, each once its round is safe in `path`; rounds already there come first.
 
-    Another process that is at work in `path` is waited for, `patience` seconds.
+    If another process works in `path`, wait for it, up to `patience` seconds.
     """
     torch.set_num_threads(config.runtime.threads)
-    method, here = get_method(TaskSet(config)), local_parts(config)  # what is wrong is said before anything is written
+    method, here = get_method(TaskSet(config)), local_parts(config)  # raise errors before writing anything
     with RunDirectory(path, config, patience) as run:
         yield from tuple(run.records)
         if len(run.records) > method.rounds:
@@ -39,7 +39,7 @@ def run_experiment(
 
 @contextmanager
 def _parts(config: ExperimentConfig, here: Parts) -> Iterator[Parts]:
-    """Simulator, trainer and scorer of the runtime that the config names; `here` are those of this process."""
+    """Simulator, trainer and scorer of the config's runtime; `here` are those of this process."""
     if config.runtime.kind == "local":
         yield here
     else:
@@ -55,7 +55,7 @@ def run_to_end(
     watch: Callable[[int, str], None] = lambda round, stage: None,
     finished: Callable[[Record], None] = lambda record: None,
 ) -> list[Record]:
-    """All records of an experiment, kept in `path`; `finished` hears of each."""
+    """Run to the end and return all records; `finished` is called with each."""
     records = []
     for record in run_experiment(config, path, watch):
         finished(record)

@@ -94,4 +94,4 @@ def test_ctrl_c_ends_it_without_noise(tmp_path):
         assert process.stdout.readline().startswith("Dashboard: http://127.0.0.1:")
         process.send_signal(signal.SIGINT)
         out, error = process.communicate(timeout=20)
-    assert (out, error, process.returncode) == ("Dashboard ended; the runs go on.\n", "", 0)
+    assert (out, error, process.returncode) == ("Dashboard stopped; the runs continue.\n", "", 0)

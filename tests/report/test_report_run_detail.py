@@ -84,14 +84,14 @@ def test_the_surface_ranks_cells_by_the_utility(run, found):
     assert set(np.unique(unpacked(latent["surfaces"][-1]["valid"]))) <= {0.0, 1.0}
 
 
-def test_a_film_begins_with_the_truth_and_moves_with_the_cart(found):
-    for film in found["films"]:
-        true, samples = np.array(film["true"]), np.array(film["samples"])
-        assert samples.shape[0] == len(film["times"]) == len(true)
+def test_a_rollout_begins_with_the_truth_and_moves_with_the_cart(found):
+    for strip in found["rollouts"]:
+        true, samples = np.array(strip["true"]), np.array(strip["samples"])
+        assert samples.shape[0] == len(strip["times"]) == len(true)
         assert np.abs(samples[0] - true[0]).max() < 0.02
         assert np.abs(true[:, 0]).max() < 1e-9  # the cart stays in the middle
         length = np.linalg.norm(true[:, 1] - true[:, 0], axis=-1)
-        assert length == pytest.approx(np.full(len(true), film["reach"]), abs=5e-3)
+        assert length == pytest.approx(np.full(len(true), strip["reach"]), abs=5e-3)
 
 
 def test_an_inside_is_made_again_when_the_run_has_gone_on(sweep, monkeypatch):
