@@ -15,13 +15,17 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m distpaml.bench", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of: {', '.join(BENCHES)}; none means all")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write one JSON object per line")
-    parser.add_argument("--experiment", default="cartpole", metavar="NAME", help="what `infer` and `trial` run")
+    parser.add_argument("--experiment", metavar="NAME", help="what `infer`, `trial`, `loop` and `capacity` run")
+    parser.add_argument("--seeds", type=int, metavar="N", help="seeds of `loop` and `capacity`")
+    parser.add_argument("--set", action="append", metavar="KEY=VALUE", help="overrides for `trial`, `loop`, `capacity`")
     parser.add_argument("--steps", type=int, metavar="N", help="steps of the paper's procedure in `fit` and `trial`")
     parser.add_argument("--against", choices=["gpytorch"], help="also race a plain gpytorch SVGP in `fit`")
     options = parser.parse_intermixed_args(arguments)
     try:
         if options.steps is not None and options.steps < 1:
             raise UserError(f"--steps is {options.steps}, but should be at least 1.")
+        if options.seeds is not None and options.seeds < 1:
+            raise UserError(f"--seeds is {options.seeds}, but should be at least 1.")
         if options.json:
             write(options.json, [])
         results = run(options.names or list(BENCHES), options)

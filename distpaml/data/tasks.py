@@ -12,7 +12,6 @@ from distpaml import seeds
 from distpaml.config import ExperimentConfig
 from distpaml.data import ImageSet, designs
 from distpaml.descriptors import ImageDescriptor, get_descriptor
-from distpaml.domains import get_domain
 from distpaml.domains.box import bounds
 from distpaml.errors import UserError
 from distpaml.types import Array
@@ -42,7 +41,7 @@ class TaskSet:
 
     def __init__(self, config: ExperimentConfig) -> None:
         self.config = config
-        self.domain = get_domain(config.domain.name)(config.domain.variant)
+        self.domain = config.domain.make()
         self.descriptor = get_descriptor(config.descriptor, config.domain.box, config.domain)
         if config.evaluation.grid ** len(config.domain.box) > LARGEST_TEST:
             raise UserError(

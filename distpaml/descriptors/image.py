@@ -30,7 +30,7 @@ class ImageDescriptor(Full):
         """Images [N, height, width] with these labels [N, E], grey values in [0, 1]."""
         from distpaml.descriptors.render import render
 
-        return render(self.domain.name, self.domain.variant, labels, self.config.height, self.config.width)
+        return render(self.domain, labels, self.config.height, self.config.width)
 
     def _spread(self, size: int) -> Array:
         if len(self.low) == 1:

@@ -24,7 +24,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from distpaml.domains import get_domain
+from distpaml.config import DomainConfig
 from distpaml.domains.mujoco import MujocoDomain
 from distpaml.durable_io import write_durably
 from distpaml.errors import UserError
@@ -47,10 +47,10 @@ class RenderError(UserError):
     """Nothing here can render."""
 
 
-def render(domain: str, variant: str, tasks: Array, height: int, width: int) -> Array:
+def render(domain: DomainConfig, tasks: Array, height: int, width: int) -> Array:
     """Images [N, height, width] of tasks [N, P], grey values in [0, 1]."""
     request = {
-        "domain": domain, "variant": variant, "tasks": np.asarray(tasks).tolist(), "height": height, "width": width,
+        "domain": domain.model_dump(mode="json"), "tasks": np.asarray(tasks).tolist(), "height": height, "width": width,
     }  # fmt: skip
     return _kept(json.dumps(request)).copy()
 
@@ -77,20 +77,20 @@ def _grey(stored: BinaryIO) -> Array:
 
 def _file(request: str) -> Path:
     content = json.loads(request)
-    domain = camera_domain(content["domain"], content["variant"])
+    domain = camera_domain(content["domain"])
     models = [_spec(domain, np.array(task), _size(content)).to_xml() for task in content["tasks"]]
     parts = (request, *models, repr(domain.camera), LAYOUT, version("mujoco"))
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return cache / "distpaml" / "images" / f"{sha256(json.dumps(parts).encode()).hexdigest()}.npz"
 
 
-def camera_domain(name: str, variant: str) -> MujocoDomain:
-    """The domain, if it has a camera."""
-    domain = get_domain(name)(variant)
+def camera_domain(config: dict[str, Any]) -> MujocoDomain:
+    """The domain of a config, if it has a camera."""
+    domain = DomainConfig.model_validate(config).make()
     if not isinstance(domain, MujocoDomain) or domain.camera is None:
         raise UserError(
-            f"descriptor.kind is 'image', but the domain {name} has no camera; take cartpole_length, or give your "
-            "subclass of MujocoDomain a `camera`."
+            f"descriptor.kind is 'image', but the domain {config['name']} has no camera; take cartpole_length, or give "
+            "your subclass of MujocoDomain a `camera`."
         )
     return domain
 
@@ -119,7 +119,7 @@ def _drawn(request: str) -> tuple[bytes, str]:
 
 def working_backend() -> str:
     """The backend that renders here, tried on one small image; a `RenderError` if there is none."""
-    request = {"domain": "cartpole_length", "variant": "paper", "tasks": [[1.0]], "height": 8, "width": 8}
+    request = {"domain": {"name": "cartpole_length"}, "tasks": [[1.0]], "height": 8, "width": 8}
     return _drawn(json.dumps(request))[1]
 
 
@@ -168,7 +168,8 @@ class _Painter:
         data = mujoco.MjData(model)
         mujoco.mj_forward(model, data)
         view = mujoco.MjvCamera()
-        view.lookat[:], view.distance, view.azimuth, view.elevation = self.domain.camera.centre, 10.0, 90.0, 0.0
+        view.lookat[:], view.distance = self.domain.camera.centre, 10.0
+        view.azimuth, view.elevation = self.domain.camera.azimuth, self.domain.camera.elevation
         everything = mujoco.mjtCatBit.mjCAT_ALL
         mujoco.mjv_updateScene(model, data, mujoco.MjvOption(), None, view, everything, self.scene)
         for flag in (
@@ -188,7 +189,7 @@ class _Painter:
 def main() -> None:
     """Read a request from standard input and write its images to standard output, as npz."""
     request = json.load(sys.stdin)
-    domain = camera_domain(request["domain"], request["variant"])
+    domain = camera_domain(request["domain"])
     painter = _Painter(domain, _size(request))
     buffer = BytesIO()
     np.savez_compressed(buffer, pixels=np.stack([painter.paint(np.array(task)) for task in request["tasks"]]))

@@ -10,6 +10,8 @@ from distpaml.report.collect import UNIMPORTANT, Collection, Problem, Run, leave
 from distpaml.report.statistics import Curves
 
 ORDER = ("paml", "paml-pool", "uni", "lhs", "oracle")
+CONTENTS = ("domain.mjcf.xml", "domain.mjcf.assets")
+"""Whole files, which differ where their hash does."""
 SPELT_OUT = 3
 """Keys that a label names; a variant of more keys has a number."""
 
@@ -63,7 +65,8 @@ def experiments(found: Collection) -> list[ExperimentRuns]:
 def _groups(runs: Sequence[Run], problems: list[Problem]) -> list[Group]:
     flat = [{key: json.dumps(value) for key, value in leaves(run.config)} for run in runs]
     keys = dict.fromkeys(key for leaf in flat for key in leaf if key.partition(".")[0] not in UNIMPORTANT)
-    differing = [key for key in keys if len({leaf.get(key) for leaf in flat}) > 1]
+    told = [key for key in keys if not key.startswith(CONTENTS)]
+    differing = [key for key in told if len({leaf.get(key) for leaf in flat}) > 1]
     groups: dict[tuple, Group] = {}
     for run, leaf in zip(runs, flat, strict=True):
         variant = {key: json.loads(leaf[key]) if key in leaf else None for key in differing}

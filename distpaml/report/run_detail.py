@@ -21,7 +21,7 @@ from distpaml.model.rollouts import rollout
 from distpaml.model.storage import load_model
 from distpaml.records import DATA, read_arrays
 from distpaml.report.collect import Run
-from distpaml.report.kinematics import CARTS, LOOKS
+from distpaml.report.kinematics import look_of
 from distpaml.report.packing import packed, rounded
 from distpaml.runtime.local import LocalSimulator
 from distpaml.select.utilities import Embedded, SelectionContext, get_utility, surprisal
@@ -155,12 +155,10 @@ def _tests(config: ExperimentConfig, model: MetaModel, arrays: dict[str, Any]) -
         "deviation": packed(np.sqrt(spread)),
         "shape": list(test.targets.shape),
     }
-    look = LOOKS.get(task_set.domain.name)
-    if look is None:
+    if (look := look_of(task_set.domain, some.starts[0])) is None:
         return {"predictions": predictions}
     films = []
     for row in np.unique(np.linspace(0, len(rows) - 1, FILMS).round().astype(int)):
-        parameters = dict(zip(task_set.domain.box, some.parameters[row].tolist(), strict=True))
         steps = min(round(SECONDS / task_set.domain.dt), LONGEST, len(simulator.signal))
         one = latents.take(slice(row, row + 1))
         angles = simulator.angles
@@ -169,19 +167,16 @@ def _tests(config: ExperimentConfig, model: MetaModel, arrays: dict[str, Any]) -
             [np.zeros((1, test.targets.shape[-1])), np.cumsum(test.targets[row, :steps], axis=0)]
         )
         shown = np.linspace(0, steps, FRAMES).round().astype(int)
-        centre = (
-            np.array([true[shown, 0], np.zeros(FRAMES)]).T if task_set.domain.name in CARTS else np.zeros((FRAMES, 2))
-        )
+        moved, guessed = (look.points(states, some.parameters[row]) for states in (true[shown], sampled[:, shown]))
+        centre = look.centre(moved)
         films.append(
             {
                 "task": names[row],
-                "cart": task_set.domain.name in CARTS,
+                "cart": look.cart,
                 "times": rounded(shown * task_set.domain.dt),
-                "reach": float(sum(value for name, value in parameters.items() if name.endswith("length"))),
-                "true": rounded(look(true[shown], parameters) - centre[:, None], 3),
-                "samples": rounded(
-                    np.clip(look(sampled[:, shown], parameters) - centre[None, :, None], -1e3, 1e3).swapaxes(0, 1), 3
-                ),
+                "reach": look.reach(moved),
+                "true": rounded(moved - centre[:, None], 3),
+                "samples": rounded(np.clip(guessed - centre[None, :, None], -1e3, 1e3).swapaxes(0, 1), 3),
             }
         )
     return {"predictions": predictions, "films": films}

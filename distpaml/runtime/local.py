@@ -6,7 +6,7 @@ from distpaml import seeds
 from distpaml.config import ExperimentConfig
 from distpaml.data import Dataset, Divisors
 from distpaml.data.tasks import Tasks, TaskSet
-from distpaml.domains import SimulationError, control_signal, get_domain
+from distpaml.domains import SimulationError, control_signals
 from distpaml.errors import UserError
 from distpaml.evaluate import Evaluation, evaluate
 from distpaml.futures import Future, Ready
@@ -26,7 +26,7 @@ class LocalSimulator:
     """Batched simulation; one control signal per seed serves all tasks."""
 
     def __init__(self, config: ExperimentConfig) -> None:
-        self.domain = get_domain(config.domain.name)(config.domain.variant)
+        self.domain = config.domain.make()
         self.angles = [self.domain.states.index(angle) for angle in self.domain.angles]
         self.threads = config.runtime.threads
         signal = config.domain.control_limit, config.domain.alternations, config.domain.trajectory_length
@@ -35,7 +35,8 @@ class LocalSimulator:
                 f"domain.alternations={config.domain.alternations} do not fit into a trajectory of "
                 f"domain.trajectory_length={config.domain.trajectory_length}."
             )
-        self.signal = control_signal(*signal, seeds.rng(config.seed, "controls"))  # [T, U]
+        rng = seeds.rng(config.seed, "controls")
+        self.signal = control_signals(self.domain, config.domain.signal.signal(), *signal, rng)  # [T, U]
 
     def simulate(self, tasks: Tasks) -> Ready[Dataset]:
         controls = np.repeat(self.signal[None], len(tasks), axis=0)

@@ -3,10 +3,13 @@ import numpy as np
 import pytest
 from tiny import tiny
 
+from distpaml.config import load
+from distpaml.config.load import worked_examples
+from distpaml.data.tasks import TaskSet
 from distpaml.domains import get_domain
 from distpaml.records import read_arrays
 from distpaml.report.collect import collect
-from distpaml.report.kinematics import LOOKS
+from distpaml.report.kinematics import LOOKS, look_of
 from distpaml.report.packing import packed, rounded, unpacked
 from distpaml.report.run_detail import CELLS, run_detail, run_detail_once
 from distpaml.select.utilities import Embedded, surprisal
@@ -129,3 +132,14 @@ def test_packing_keeps_a_sixteen_bit_share():
     assert unpacked(packed(values)) == pytest.approx(values.ravel(), abs=np.ptp(values) / 65535)
     assert unpacked(packed(np.full(3, 2.5))).tolist() == [2.5] * 3
     assert rounded([1.23456789, np.nan, np.inf], 4) == [1.235, None, None]
+
+
+@pytest.mark.parametrize("name", worked_examples())
+def test_families_from_data_are_drawn_by_their_own_looks(name):
+    config = load(name, ["evaluation.grid=2", "domain.name=cartpole"])  # no formula goes by a name alone
+    domain, tasks = config.domain.make(), TaskSet(config).test()
+    look = look_of(domain, tasks.starts[0])
+    points = look.points(tasks.starts, tasks.parameters[0])
+    assert points.shape[0] == len(tasks) and points.shape[2] == 2
+    assert not look.cart and look.reach(points) > 0.1
+    np.testing.assert_array_equal(look.centre(points), points[:, 0])
