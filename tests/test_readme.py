@@ -16,6 +16,7 @@ import yaml
 
 from distpaml.bench import BENCHES
 from distpaml.config import ExperimentConfig, load, shipped
+from distpaml.config.load import worked_examples
 from distpaml.select.methods import METHODS
 from distpaml.select.utilities import UTILITIES
 from distpaml.sweep.load import shipped_sweeps
@@ -140,9 +141,7 @@ def test_every_method_utility_sweep_and_benchmark_is_named():
 
 def test_the_robot_in_ten_lines_is_the_worked_one():
     ((_, shown, _),) = [block for block in blocks(README, "yaml") if block[1].startswith("domain:")]
+    worked = yaml.safe_load(worked_examples()["two_link_arm"].read_text(encoding="utf-8"))
+    assert yaml.safe_load(shown)["domain"] == worked["domain"]
     assert len(shown.splitlines()) <= 10
-    examples = {path.stem: path for path in (ROOT / "distpaml/examples").glob("*.yaml")}
-    assert all(f"`{name}`" in README for name in examples)
-    for name in examples.keys() & {"two_link_arm"}:
-        worked = yaml.safe_load(examples[name].read_text(encoding="utf-8"))
-        assert yaml.safe_load(shown)["domain"] == worked["domain"]
+    assert all(f"`{name}`" in README for name in worked_examples())
