@@ -1,4 +1,8 @@
-"""distpaml: distributed probabilistic active meta-learning of dynamics."""
+"""distpaml: distributed probabilistic active meta-learning of dynamics.
+
+The method is that of Kaddour, Sæmundsson and Deisenroth, "Probabilistic Active Meta-Learning", NeurIPS 2020,
+arXiv 2007.08949.
+"""
 
 from typing import TYPE_CHECKING, Any
 
