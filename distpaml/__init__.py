@@ -1,4 +1,8 @@
-"""distpaml: distributed probabilistic active meta-learning of dynamics."""
+"""distpaml: distributed probabilistic active meta-learning of dynamics.
+
+The method is that of Kaddour, Sæmundsson and Deisenroth, "Probabilistic Active Meta-Learning", NeurIPS 2020,
+arXiv 2007.08949.
+"""
 
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +14,7 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    """`distpaml.Experiment`, which loads torch, when it is first used."""
+    """Load `distpaml.Experiment`, and torch with it, on first use."""
     if name == "Experiment":
         from distpaml.ask_tell.experiment import Experiment
 

@@ -1,24 +1,25 @@
 """`distpaml COMMAND …` is `python -m distpaml.COMMAND …`."""
 
 import sys
-from difflib import get_close_matches
 from runpy import run_module
 
+from distpaml.names import nearest
+
 COMMANDS = {
-    "sweep": "run many experiments, or go on with them",
-    "run": "run one experiment, or go on with it",
-    "report": "write the page about runs and sweeps",
+    "sweep": "run many experiments, or continue them",
+    "run": "run one experiment, or continue it",
+    "report": "write a page about runs and sweeps",
     "dashboard": "the same page, live",
     "config": "print an experiment with every key",
-    "bench": "compare with what one would use instead",
-    "doctor": "say whether this machine is fit for the job",
-    "new": "begin an experiment of your own, for ask and tell",
-    "ask": "which tasks to try next",
-    "tell": "what was observed of a task",
-    "attach": "what was observed of a task that nobody asked for",
-    "fail": "a task could not be tried",
-    "status": "where an experiment stands",
-    "repair": "go back to the last whole line of a damaged journal",
+    "bench": "measure against what one would use instead",
+    "doctor": "check this machine or cluster",
+    "new": "start an experiment of your own, for ask and tell",
+    "ask": "get the tasks to try next",
+    "tell": "report what you observed of a task",
+    "attach": "report a task that was not asked for",
+    "fail": "report that a task could not be tried",
+    "status": "show the state of an experiment",
+    "repair": "return to the last whole line of a damaged journal",
 }
 ASK_TELL = ("new", "ask", "tell", "attach", "fail", "status", "repair")
 """Commands that are `python -m distpaml.ask_tell COMMAND …`."""
@@ -34,9 +35,7 @@ def main() -> int:
         print("usage: distpaml COMMAND …\n")
         print("\n".join(f"  {command:11}{what}" for command, what in COMMANDS.items()))
         return 0
-    near = get_close_matches(name, COMMANDS, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(COMMANDS)}."
-    print(f"error: There is no command {name!r}; {hint}", file=sys.stderr)
+    print(f"error: There is no command {name!r}{nearest(name, COMMANDS)}.", file=sys.stderr)
     return 2
 
 

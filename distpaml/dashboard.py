@@ -10,8 +10,8 @@ from distpaml.report.live import HOST, PORT, serve, state_of
 
 def main(arguments: list[str] | None = None) -> int:
     parser = ArgumentParser(prog="python -m distpaml.dashboard", description="The report, live, on this machine only.")
-    parser.add_argument("directories", nargs="+", type=Path, metavar="DIR", help="of a sweep, of a run, or of several")
-    parser.add_argument("--port", type=int, default=PORT, help=f"{PORT} unless given; 0 takes any that is free")
+    parser.add_argument("directories", nargs="+", type=Path, metavar="DIR", help="a sweep, a run, or a folder of them")
+    parser.add_argument("--port", type=int, default=PORT, help=f"default: {PORT}; 0 takes any free port")
     options = parser.parse_args(arguments)
     try:
         for directory in options.directories:
@@ -20,13 +20,13 @@ def main(arguments: list[str] | None = None) -> int:
         with serve(options.directories, options.port) as server:
             if not state_of(options.directories):
                 print(f"{options.directories[0]} has no run yet; the page will show the first finished round.")
-            print(f"Dashboard: http://{HOST}:{server.server_address[1]}/  (Ctrl-C ends it)", flush=True)
+            print(f"Dashboard: http://{HOST}:{server.server_address[1]}/  (Ctrl-C stops it)", flush=True)
             server.serve_forever()
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("Dashboard ended; the runs go on.")
+        print("Dashboard stopped; the runs continue.")
     return 0
 
 

@@ -2,4 +2,4 @@
 
 
 class UserError(Exception):
-    """Something the user can put right; commands print it as one line and exit with status 2."""
+    """Something the user can fix; commands print it as one line and exit with status 2."""

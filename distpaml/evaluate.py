@@ -1,16 +1,17 @@
-"""How good the model is on the test tasks, in two measures.
+"""Scores of a model on the test tasks.
 
-For every test task q(h) is inferred from its whole trajectory with the model fixed; then, over its T transitions and
-D outputs, with predictive mean m and variance v (exact under q(h)) and a divisor s_d per output:
+For every test task, q(h) is inferred from its whole trajectory with the model fixed. Over its T transitions and D
+outputs, with predictive mean m and variance v (exact under q(h)) and a divisor s_d per output:
 
     rmse = sqrt( 1/(T D) Σ_td ((y_td − m_td) / s_d)² )
     nll  = − 1/(T D) Σ_td log N(y_td / s_d; m_td / s_d, v_td / s_d²)            nats per observed number
 
-`nll` is the density of the prediction, not E_q[log p(y | f)]. The divisor is the standard deviation of the test
-outputs in `rmse` and `nll`, the same for all rounds and methods of a seed, and that of the training outputs in
-`rmse_paper` and `nll_paper`, as in the paper's released code.
+`nll` is the predictive density, not E_q[log p(y | f)]. For `rmse` and `nll` the divisor is the standard deviation of
+the test outputs, the same for all rounds and methods of a seed; for `rmse_paper` and `nll_paper` it is that of the
+training outputs, as in the authors' code.
 
-`coverage` is the share of the T D outputs within 1.96 standard deviations of their prediction: 0.95 if they are honest.
+`coverage` is the share of the T D outputs within 1.96 standard deviations of their prediction: 0.95 if the model is
+calibrated.
 
 Few-shot: q(h) is inferred from the first k transitions and the remaining ones are scored.
 """
@@ -30,7 +31,7 @@ INTERVAL = 1.96
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """Both measures and the coverage, one number per test task [N]."""
+    """Errors under both divisors and the coverage, one number per test task [N]."""
 
     rmse: Array
     nll: Array
@@ -40,11 +41,11 @@ class Scores:
 
     @classmethod
     def joined(cls, parts: Sequence["Scores"]) -> "Scores":
-        """Those of all parts' tasks, in order."""
+        """The scores of all parts, in order."""
         return cls(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(cls)))
 
     def summary(self) -> dict[str, float]:
-        """Means over the tasks by the names of the measures, medians as `…_median`, and the worst task's coverage."""
+        """One number per entry of `distpaml.catalogue.MEASURES`: means, medians and the worst task's coverage."""
         measures = {field.name: getattr(self, field.name) for field in fields(self)}
         means = {name: float(np.mean(values)) for name, values in measures.items()}
         medians = {f"{name}_median": float(np.median(measures[name])) for name in means if name != "coverage"}
@@ -53,7 +54,7 @@ class Scores:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """What one round's model makes of the test tasks."""
+    """One round's model on the test tasks."""
 
     scores: Scores
     mean: Array  # [N, Q], of q(h) from the whole trajectory
@@ -64,7 +65,7 @@ class Evaluation:
 
     @classmethod
     def joined(cls, parts: Sequence["Evaluation"]) -> "Evaluation":
-        """That of all parts' tasks, in order."""
+        """The evaluation of all parts, in order."""
         return cls(
             Scores.joined([part.scores for part in parts]),
             np.concatenate([part.mean for part in parts]),
@@ -75,7 +76,7 @@ class Evaluation:
 
 
 def evaluate(model: MetaModel, divisors: Divisors, test: Dataset, steps: int, shots: Sequence[int] = ()) -> Evaluation:
-    """The scores of `model` on `test`; the model stays as it is."""
+    """Score `model` on `test` without changing it."""
     latents = model.infer(test, steps)
     scores = score(*model.predict(test.inputs, latents), test, divisors)
     few = {}
@@ -86,7 +87,7 @@ def evaluate(model: MetaModel, divisors: Divisors, test: Dataset, steps: int, sh
 
 
 def score(mean: Array, variance: Array, test: Dataset, divisors: Divisors, after: int = 0) -> Scores:
-    """Scores of predictions with `mean` and `variance` [N, T, D] for the valid transitions from `after` on."""
+    """Score predictions with `mean` and `variance` [N, T, D] on the valid transitions from `after` on."""
     counted = test.valid & (np.arange(test.inputs.shape[1]) >= after)  # [N, T]
     error = test.targets - mean
     nll = 0.5 * (np.log(2.0 * np.pi * variance) + error**2 / variance).sum(axis=-1)  # [N, T], of all D outputs

@@ -1,4 +1,4 @@
-"""A value that may still be on its way: computed in another process while this one goes on, or there already."""
+"""A value that is ready, or is being computed in another process."""
 
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
@@ -11,12 +11,12 @@ class Future(Protocol[T_co]):
     """What `concurrent.futures.Future` and `Ready` have in common."""
 
     def result(self) -> T_co:
-        """The value, waited for if need be; what went wrong is raised here."""
+        """Wait for the value; errors are raised here."""
 
 
 @dataclass(frozen=True)
 class Ready(Generic[T]):
-    """A value that is there."""
+    """A value that is ready."""
 
     value: T
 

@@ -7,8 +7,8 @@
     6      observe them                                Simulator
     7      add them to the data
 
-What stands behind an interface, this process or a cluster, does not change a bit of what comes out: whatever goes in
-or out is arrays and dataclasses, and every answer is a function of the arguments and the experiment's seed alone.
+Results are bit-identical whether one process or a cluster implements the interfaces: inputs and outputs are arrays and
+dataclasses, and every answer depends on the arguments and the experiment's seed alone.
 Simulation and evaluation are futures, so that a cluster can simulate the test tasks during the first fit, and
 evaluate a round while the next tasks are chosen and simulated.
 """
@@ -24,7 +24,8 @@ from distpaml.futures import Future
 from distpaml.model.meta_model import MetaModel
 from distpaml.rounds import Round, State, Stopwatch
 from distpaml.select.candidates import Candidates
-from distpaml.select.methods import Best, Method, Selection
+from distpaml.select.methods import Method, Selection
+from distpaml.select.scoring import Best
 from distpaml.select.utilities import SelectionContext
 from distpaml.types import Array
 
@@ -33,18 +34,20 @@ class Simulator(Protocol):
     """Observes tasks."""
 
     def simulate(self, tasks: Tasks) -> Future[Dataset]:
-        """One trajectory of each task, from its start, under the control signal of the experiment."""
+        """One trajectory per task, from its start state, under the experiment's control signal."""
 
 
 class Trainer(Protocol):
     """Fits and evaluates the meta-model."""
 
     def fit(self, data: Dataset, round: int, last: MetaModel | None, latents: Array | None) -> MetaModel:
-        """A model of all tasks, from the last one, whose tasks come first in `data`; the others were chosen for
-        these `latents` [B, Q], if they were."""
+        """Fit a model to all tasks, starting from `last`, whose tasks come first in `data`.
+
+        `latents` [B, Q] are where the new tasks were expected, if candidates were ranked.
+        """
 
     def evaluate(self, model: MetaModel, data: Dataset, test: Future[Dataset]) -> Future[Evaluation]:
-        """Scores on the test tasks; `data` are those that the model was fitted to."""
+        """Score the model on the test tasks; `data` is what it was fitted to."""
 
 
 class Scorer(Protocol):
@@ -65,7 +68,7 @@ def active_loop(
     state: State | None = None,
     watch: Callable[[int, str], None] = lambda round, stage: None,
 ) -> Iterator[Round]:
-    """The rounds that are left after `state`, one by one; `watch(round, stage)` hears of every stage."""
+    """Yield the rounds after `state`; `watch(round, stage)` is called when a stage begins."""
     task_set = method.task_set
     test = simulator.simulate(task_set.test())
     unfinished: Callable[[], Round] | None = None
@@ -82,7 +85,7 @@ def active_loop(
             with stage("simulate"):
                 new = simulator.simulate(tasks).result()
                 data = new if state is None else state.data.append(new)
-        finally:  # the last round was evaluated meanwhile, and is kept whatever becomes of this one
+        finally:  # the last round was evaluated meanwhile; keep it even if this one fails
             if unfinished is not None:
                 yield unfinished()
         with stage("fit"):

@@ -1,18 +1,18 @@
-"""A class or function of the user's own, named as `module:Name` in a config."""
+"""Classes and functions of the user's own, named as `module:Name` in a config."""
 
 import os
 import sys
 from collections.abc import Iterable
-from difflib import get_close_matches
 from importlib import import_module
 from types import ModuleType
 from typing import Any
 
 from distpaml.errors import UserError
+from distpaml.names import nearest
 
 
 def load_object(reference: str, key: str) -> Any:
-    """What `reference`, the value of config key `key`, names; its module may lie in the working folder."""
+    """Import what `reference`, the value of config key `key`, names; the working folder is on the path."""
     module_name, _, name = reference.partition(":")
     if not module_name or not name:
         raise UserError(f"{key} is {reference!r}, but should be module:Name, such as my_robot:Arm.")
@@ -31,7 +31,7 @@ def load_object(reference: str, key: str) -> Any:
 
 
 def own_modules(references: Iterable[str]) -> list[ModuleType]:
-    """The modules of the user's own that `module:Name` references name, save installed ones."""
+    """The modules that `module:Name` references name, without installed ones."""
     named = {reference for reference in references if ":" in reference}
     for reference in named:
         load_object(reference, "module:Name")
@@ -40,10 +40,7 @@ def own_modules(references: Iterable[str]) -> list[ModuleType]:
 
 
 def _hint(module: Any, missing: str) -> str:
-    """Of the names that the module itself defines the nearest, or all of them if none is near."""
+    """The nearest name that the module itself defines, or all of them."""
     here = module.__name__
     own = [name for name, value in vars(module).items() if getattr(value, "__module__", None) == here]
-    near = get_close_matches(missing, own, n=1)
-    if near:
-        return f"; the nearest is {near[0]}"
-    return f"; it defines {', '.join(own)}" if own else ""
+    return nearest(missing, own, "it defines")

@@ -256,10 +256,11 @@ def _image_arrays(model: MetaModel, first: bool) -> dict[str, Any]:
 
 
 def check_same(kept: ExperimentConfig, now: ExperimentConfig, path: Path) -> None:
-    for (key, before), (_, after) in zip(_leaves(kept.model_dump()), _leaves(now.model_dump()), strict=True):
-        if before != after and key.partition(".")[0] not in FREE:
+    before, after = (dict(_leaves(config.model_dump())) for config in (kept, now))
+    for key in {**before, **after}:
+        if before.get(key) != after.get(key) and key.partition(".")[0] not in FREE:
             raise UserError(
-                f"{path} holds another experiment: {key} is {before!r} there and {after!r} here; "
+                f"{path} holds another experiment: {key} is {before.get(key)!r} there and {after.get(key)!r} here; "
                 "choose another directory or the same config."
             )
 

@@ -1,4 +1,4 @@
-"""What a finished round leaves: a record of plain values, and the arrays and the model that belong to it."""
+"""A finished round: a record of plain values, its arrays and its model."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -25,9 +25,9 @@ class Added(_Plain):
 
     descriptor: tuple[float, ...]
     task: tuple[float, ...]
-    """Its true parameters, those included that the learner was not shown."""
+    """Its true parameters, hidden ones included."""
     latent: tuple[float, ...] | None = None
-    """Where the chosen candidate lies in latent space, if candidates were ranked."""
+    """Latent of the chosen candidate, if candidates were ranked."""
     utility: float | None = None
 
 
@@ -35,12 +35,12 @@ class Record(_Plain):
     """One round in plain values: one line of `records.jsonl`. Measures are those of `distpaml.evaluate`."""
 
     round: int
-    """0 is the model of the initial tasks, before any choice."""
+    """Round 0 is the model of the initial tasks, before any choice."""
     tasks: int
-    """Tasks that the model was fitted to, those this round added included."""
+    """Tasks that the model was fitted to, including those of this round."""
     added: tuple[Added, ...]
     candidates: CandidateCounts | None
-    """If candidates were ranked."""
+    """None if candidates were not ranked."""
     rmse: float
     nll: float
     rmse_paper: float
@@ -52,39 +52,39 @@ class Record(_Plain):
     coverage: float
     """Share of the test outputs inside their 95 % interval."""
     coverage_worst: float
-    """That of the test task where it is smallest."""
+    """The smallest coverage of any test task."""
     shots: Mapping[int, Mapping[str, float]]
-    """Few-shot scores, in the same names, by the number of observed transitions."""
+    """Few-shot scores under the same names, by the number of observed transitions."""
     terms: Mapping[str, float]
     """The model's bound and its terms."""
     start: str
-    """Which of the competing starts the model was fitted from: last, opened, scratch, random-1, …"""
+    """The start that won: last, opened, scratch, random-1, …"""
     seconds: Mapping[str, float]
-    """That the loop spent in each stage, waiting included; all else is the same in every run of a config."""
+    """Seconds spent in each stage, waiting included; everything else is the same in every run of a config."""
 
     def result(self) -> dict[str, Any]:
-        """All but the times: what two runs of one config agree on."""
+        """Everything but the times: what two runs of one config agree on."""
         return self.model_dump(exclude={"seconds"})
 
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """All that the next round needs."""
+    """Everything that the next round needs."""
 
     data: Dataset
     model: MetaModel
     finished: int
-    """Rounds that are done, the round of the initial tasks included."""
+    """Finished rounds, round 0 included."""
 
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """Everything of one finished round."""
+    """Everything about one finished round."""
 
     record: Record
     tasks: Tasks
     data: Dataset
-    """Of the tasks that this round added."""
+    """Of this round's new tasks."""
     model: MetaModel
     evaluation: Evaluation
 
@@ -126,7 +126,7 @@ class Round:
 
 
 class Stopwatch:
-    """Seconds of each stage of a round, in all its parts; `watch` hears when one begins."""
+    """Adds up the seconds of each stage of a round; `watch` is called when a stage begins."""
 
     def __init__(self, watch: Callable[[str], None]) -> None:
         self.watch = watch

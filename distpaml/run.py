@@ -1,6 +1,6 @@
 """Run one experiment: `python -m distpaml.run --config cartpole seed=3 --out runs/first`.
 
-Stopped at any moment and started again with the same command, it goes on from the last finished round.
+Stop it at any time; the same command continues from the last finished round.
 """
 
 import sys
@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
 from rich.table import Table
 
+from distpaml.catalogue import HEADLINES, planned_rounds
 from distpaml.config import ExperimentConfig, load, shipped
 from distpaml.domains import SimulationError
 from distpaml.errors import UserError
@@ -19,14 +20,12 @@ from distpaml.errors import UserError
 if TYPE_CHECKING:
     from distpaml.rounds import Record
 
-MEASURES = ("rmse", "nll", "rmse_paper", "nll_paper")
-
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = ArgumentParser(prog="python -m distpaml.run", description="Run one experiment, or go on with it.")
+    parser = ArgumentParser(prog="python -m distpaml.run", description="Run one experiment, or continue it.")
     parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="such as seed=3 or model.inducing=100")
     parser.add_argument("--config", metavar="FILE|NAME", help=f"a YAML file or one of {', '.join(shipped())}")
-    parser.add_argument("--out", metavar="DIR", help="the run's directory; runs/NAME-METHOD-SEED unless given")
+    parser.add_argument("--out", metavar="DIR", help="the run's directory (default: runs/NAME-METHOD-SEED)")
     parser.add_argument("--quick", action="store_true", help="shrink the experiment to about a minute")
     parser.add_argument(
         "--repair", action="store_true", help="if files are damaged, redo all after the last whole round"
@@ -41,7 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("Stopped; the same command goes on from the last finished round.", file=sys.stderr)
+        print("Stopped; the same command continues from the last finished round.", file=sys.stderr)
         return 130
 
 
@@ -51,7 +50,7 @@ def _directory(config: ExperimentConfig, quick: bool) -> str:
 
 def _run(config: ExperimentConfig, path: Path, repair: bool, console: Console) -> int:
     from distpaml.report import write_report
-    from distpaml.runtime.run_experiment import run_to_end  # loads torch, which a misspelt key need not wait for
+    from distpaml.runtime.run_experiment import run_to_end  # loads torch: a misspelt key should not wait for it
 
     with _Display(config, console) as display:
         records = run_to_end(config, path, display.stage, display.finished, repair)
@@ -62,13 +61,13 @@ def _run(config: ExperimentConfig, path: Path, repair: bool, console: Console) -
 
 
 class _Display:
-    """One line per finished round; on a terminal also a bar with the round and stage at work."""
+    """One line per finished round; on a terminal also a progress bar with the current stage."""
 
     def __init__(self, config: ExperimentConfig, console: Console) -> None:
         self.console = console
         columns = "{task.description}", BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
         self.bar = Progress(*columns, console=console, disable=not console.is_terminal, transient=True)
-        self.rounds = 0 if config.method == "oracle" else config.rounds
+        self.rounds = planned_rounds(config.method, config.rounds)
         self.task = self.bar.add_task("start", total=self.rounds + 1)
 
     def __enter__(self) -> "_Display":
@@ -82,17 +81,17 @@ class _Display:
         self.bar.update(self.task, completed=round, description=f"round {round}: {stage}")
 
     def finished(self, record: "Record") -> None:
-        measures = "  ".join(f"{name} {getattr(record, name):.4f}" for name in MEASURES)
+        measures = "  ".join(f"{name} {getattr(record, name):.4f}" for name in HEADLINES)
         seconds = sum(record.seconds.values())
         line = f"round {record.round}/{self.rounds}  tasks {record.tasks}  {measures}  {seconds:.1f} s"
         self.console.print(line, soft_wrap=True)
 
 
 def _table(records: "list[Record]") -> Table:
-    """Both measures of every round; the mean over the test tasks, and what the round added."""
-    table = Table("round", "tasks", *MEASURES, "chosen")
+    """The errors of every round, mean over the test tasks, and the tasks that it added."""
+    table = Table("round", "tasks", *HEADLINES, "chosen")
     for record in records:
-        measures = (f"{getattr(record, name):.4f}" for name in MEASURES)
+        measures = (f"{getattr(record, name):.4f}" for name in HEADLINES)
         chosen = "; ".join(", ".join(f"{value:.3g}" for value in added.descriptor) for added in record.added)
         table.add_row(str(record.round), str(record.tasks), *measures, chosen if record.round else "")
     return table

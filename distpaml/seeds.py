@@ -1,9 +1,9 @@
-"""Random streams keyed by purpose and index: the same for every method, whatever the worker or the order.
+"""Random streams keyed by purpose and index: the same for every method, worker and order.
 
     rng(seed, "start", 7)   the start state of task 7 in experiment `seed`
 
-A stream depends on (seed, purpose, indices) alone, so methods of one seed share initial tasks, controls and
-test data, and nothing depends on how many workers there are or on what was drawn before.
+A stream depends on (seed, purpose, indices) alone. Methods of one seed share initial tasks, controls and test data,
+and nothing depends on the number of workers or on earlier draws.
 """
 
 from zlib import crc32

@@ -6,10 +6,12 @@ import torch
 from scipy.stats import norm
 from tiny import parts, rounds_of, tiny
 
+from distpaml.catalogue import MEASURES
 from distpaml.data import Dataset, Divisors, Standardiser
 from distpaml.data.tasks import TaskSet
 from distpaml.evaluate import evaluate, score
 from distpaml.model.posterior import Latents
+from distpaml.rounds import Record
 
 
 @pytest.fixture(scope="module")
@@ -63,11 +65,13 @@ def test_the_measures_differ_by_the_divisor_alone(model, test, divisors):
     np.testing.assert_allclose(scaled.nll_paper, scaled.nll - np.log(2), rtol=1e-9)
 
 
-def test_nll_is_the_predictive_density_not_the_expected_log_likelihood(model):
-    """f ~ N(0, 1), noise 0.01, y = 0: the density of N(0; 0, 1.01) against E_f[log N(0; f, 0.01)] of −48.6."""
-    scores = score(np.zeros((1, 1, 1)), np.full((1, 1, 1), 1.01), one_task([[0.0]]), Divisors(ones(1), ones(1)))
-    assert scores.nll[0] == pytest.approx(0.9239, abs=1e-4)
-    assert 0.5 * np.log(2 * np.pi * 0.01) + 0.5 * 1.0 / 0.01 == pytest.approx(48.616, abs=1e-3)
+def test_nll_is_the_predictive_density_not_the_expected_log_likelihood():
+    """y = 0 under f ~ N(0, 1) with noise 0.01: −log N(0; 0, 1.01) is 0.92, but −E_f[log N(0; f, 0.01)] is 48.6."""
+    function, noise = 1.0, 0.01
+    variance = np.full((1, 1, 1), function + noise)
+    (nll,) = score(np.zeros((1, 1, 1)), variance, one_task([[0.0]]), Divisors(ones(1), ones(1))).nll
+    assert nll == pytest.approx(-norm.logpdf(0.0, scale=np.sqrt(function + noise)))
+    assert nll < -norm(scale=np.sqrt(function)).expect(lambda f: norm.logpdf(0.0, f, np.sqrt(noise))) - 40
 
 
 def test_the_models_density_counts_all_that_it_does_not_know(model, test, divisors):
@@ -119,7 +123,7 @@ def test_tasks_may_differ_in_length(model, test, divisors):
 def test_the_summary_has_means_and_medians(model, test, divisors):
     scores = evaluate(model, divisors, test, 10).scores
     summary = scores.summary()
-    assert len(summary) == 10
+    assert summary.keys() == MEASURES.keys() <= Record.model_fields.keys()
     assert summary["nll_paper"] == pytest.approx(scores.nll_paper.mean())
     assert summary["rmse_median"] == pytest.approx(np.median(scores.rmse))
 

@@ -22,7 +22,7 @@ def test_a_notebook_runs(path, tmp_path, monkeypatch):
     notebook = jupytext.read(path)
     NotebookClient(notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": tmp_path}}).execute()
     outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
-    pictures = [output for output in outputs if "image/png" in output.get("data", {})]
-    assert len(pictures) >= 1
+    images = [output for output in outputs if "image/png" in output.get("data", {})]
+    assert len(images) >= 1
     assert [output.text for output in outputs if output.get("name") == "stderr"] == []
     assert (tmp_path / "runs").is_dir()

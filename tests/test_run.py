@@ -98,7 +98,7 @@ def test_ctrl_c_says_how_to_go_on(tmp_path):
         finally:
             run.kill()
     assert run.returncode == 130
-    assert error == "Stopped; the same command goes on from the last finished round.\n"
+    assert error == "Stopped; the same command continues from the last finished round.\n"
     assert monotonic() - begin < 20
     assert len(read_records(tmp_path / "run")) >= 1
 
@@ -111,7 +111,7 @@ def test_the_distpaml_command_is_the_modules(tmp_path):
     assert done.returncode == 0 and "seed: 3" in done.stdout
     assert "run one experiment" in run().stdout
     wrong = run("rn")
-    assert (wrong.returncode, wrong.stderr) == (2, "error: There is no command 'rn'; did you mean run?\n")
+    assert (wrong.returncode, wrong.stderr) == (2, "error: There is no command 'rn'; the nearest is run.\n")
     assert run("run", "seed=x").returncode == 2
 
 
@@ -126,4 +126,4 @@ def test_a_domain_that_diverges_on_a_test_task_is_a_sentence(tmp_path, monkeypat
         "        return np.where((tasks == [5.0, 2.0]).all(1)[:, None, None], np.nan, states)\n"
     )
     assert main([*SIZE, "domain.name=corner:Corner", "--out", "here"]) == 2
-    assert "pole_mass=5, pole_length=2 gave states that are no numbers" in capsys.readouterr().err
+    assert "pole_mass=5, pole_length=2 gave non-finite states" in capsys.readouterr().err

@@ -11,8 +11,6 @@ ones. The zero is what doing the least useful thing again would bring: gains are
 utility changes nothing, and with equal costs the order is that of the utility.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from distpaml.ask_tell.choice import free_rows
@@ -21,14 +19,11 @@ from distpaml.ask_tell.journal import Asked
 from distpaml.ask_tell.space import Space
 from distpaml.ask_tell.state import State
 from distpaml.data import Dataset
-from distpaml.errors import UserError
 from distpaml.model.meta_model import MetaModel
 from distpaml.select.candidates import Candidates, descriptor_pool
-from distpaml.select.utilities import SelectionContext, get_utility
+from distpaml.select.scoring import UtilityScorer
+from distpaml.select.utilities import SelectionContext
 from distpaml.types import Array
-
-BLOCK = 1024
-"""Candidates that are scored together."""
 
 
 def best(declaration: Declaration, space: Space, state: State, model: MetaModel, data: Dataset, n: int) -> list[Asked]:
@@ -47,14 +42,14 @@ def best(declaration: Declaration, space: Space, state: State, model: MetaModel,
     for latent in everything.mean[len(candidates) :]:
         context = context.observing(latent)
     costs = None if declaration.cost is None else space.costs()
-    chosen = []
+    scorer, chosen = UtilityScorer(declaration.selection.utility), []
     for number in range(min(n, len(rows))):
-        utilities = scores(candidates.take(np.array(rows)), context, declaration.selection.utility)
+        utilities = scorer.scores(candidates.take(np.array(rows)), context)
         if costs is None:
             gains = utilities
         else:
             observed = Candidates(context.mean[:0], context.mean, context.variance, 0)
-            zero = scores(observed, context, declaration.selection.utility).min()
+            zero = scorer.scores(observed, context).min()
             gains = gain_per_cost(utilities, costs[rows], zero)
         place = int(gains.argmax())
         row = rows.pop(place)
@@ -74,18 +69,3 @@ def best(declaration: Declaration, space: Space, state: State, model: MetaModel,
 def gain_per_cost(utilities: Array, costs: Array, zero: float) -> Array:
     """What is maximised [K] where tasks have costs; `zero` is the lowest utility among observed tasks."""
     return (utilities - min(zero, utilities.min())) / costs
-
-
-def scores(candidates: Candidates, context: SelectionContext, name: str) -> Array:
-    """Utilities [K], computed in blocks."""
-    utility = get_utility(name)
-    parts: Sequence[Array] = [
-        np.asarray(utility(candidates.mean[i : i + BLOCK], candidates.variance[i : i + BLOCK], context), dtype=float)
-        for i in range(0, len(candidates.mean), BLOCK)
-    ]
-    values = np.concatenate([np.atleast_1d(part) for part in parts])
-    if values.shape != (len(candidates.mean),) or not np.isfinite(values).all():
-        raise UserError(
-            f"selection.utility {name!r} should give one finite number for each of {len(candidates.mean)} candidates."
-        )
-    return values

@@ -13,7 +13,6 @@ Whatever is refused or cut is named by its row; row 1 is the first below the hea
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from distpaml.ask_tell.declaration import Declaration
 from distpaml.ask_tell.tables import columns_of, read_table
 from distpaml.data import transitions
 from distpaml.errors import UserError
+from distpaml.names import nearest
 from distpaml.types import Array
 
 LONGEST_GAP, JITTER = 1.5, 0.02
@@ -135,11 +135,7 @@ class _Table:
             found[name] = original
         for name in (*d.states, *d.controls):
             if name not in found:
-                near = get_close_matches(name, [str(column) for column in table], n=1)
-                has = (
-                    f"the nearest is {near[0]}" if near else f"it has {', '.join(map(str, list(table)[:20])) or 'none'}"
-                )
-                raise self._refusal(f"has no column {name}; {has}.")
+                raise self._refusal(f"has no column {name}{nearest(name, map(str, table), 'it has')}.")
         return found
 
     def _numbers(self, name: str, column: NDArray[Any]) -> Array:

@@ -3,25 +3,29 @@
 import argparse
 import json
 import sys
-from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 
 from distpaml.bench import BENCHES, Result
 from distpaml.errors import UserError
+from distpaml.names import nearest
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m distpaml.bench", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of: {', '.join(BENCHES)}; none means all")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write one JSON object per line")
-    parser.add_argument("--experiment", default="cartpole", metavar="NAME", help="what `infer` and `trial` run")
+    parser.add_argument("--experiment", metavar="NAME", help="what `infer`, `trial`, `loop` and `capacity` run")
+    parser.add_argument("--seeds", type=int, metavar="N", help="seeds of `loop` and `capacity`")
+    parser.add_argument("--set", action="append", metavar="KEY=VALUE", help="overrides for `trial`, `loop`, `capacity`")
     parser.add_argument("--steps", type=int, metavar="N", help="steps of the paper's procedure in `fit` and `trial`")
     parser.add_argument("--against", choices=["gpytorch"], help="also race a plain gpytorch SVGP in `fit`")
     options = parser.parse_intermixed_args(arguments)
     try:
         if options.steps is not None and options.steps < 1:
             raise UserError(f"--steps is {options.steps}, but should be at least 1.")
+        if options.seeds is not None and options.seeds < 1:
+            raise UserError(f"--seeds is {options.seeds}, but should be at least 1.")
         if options.json:
             write(options.json, [])
         results = run(options.names or list(BENCHES), options)
@@ -37,9 +41,7 @@ def run(names: list[str], options: argparse.Namespace) -> list[Result]:
     """Results of the benchmarks in order, printed as they come."""
     for name in names:
         if name not in BENCHES:
-            nearest = get_close_matches(name, BENCHES, n=1)
-            hint = f"did you mean {nearest[0]!r}? " if nearest else ""
-            raise UserError(f"there is no benchmark {name!r}; {hint}Known: {', '.join(BENCHES)}.")
+            raise UserError(f"There is no benchmark {name!r}{nearest(name, BENCHES)}.")
     results = []
     for name in names:
         for result in import_module(f"distpaml.bench.{name}").run(options):

@@ -20,7 +20,7 @@ TASKS, STEPS, TIMED = 10, 100, 3
 
 def run(options: Namespace) -> list[Result]:
     torch.set_num_threads(1)
-    problem = Problem.make(options.experiment, TASKS)
+    problem = Problem.make((options.experiment or "cartpole"), TASKS)
     experiment = problem.experiment
     model = fit_model(problem.training, experiment.model, experiment.fit, seed=0)
     begin = perf_counter()

@@ -1,5 +1,6 @@
 """The data that the model's benchmarks share: tasks of a Latin hypercube and the test grid of a paper experiment."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from distpaml.config import ExperimentConfig, load
@@ -19,9 +20,9 @@ class Problem:
     test: Dataset
 
     @classmethod
-    def make(cls, name: str, tasks: int) -> "Problem":
+    def make(cls, name: str, tasks: int, seed: int = 0, overrides: Sequence[str] = ()) -> "Problem":
         """The shipped experiment `name` with `tasks` initial tasks."""
-        experiment = load(name, [f"initial={tasks}", "rounds=0"])
+        experiment = load(name, [f"initial={tasks}", "rounds=0", f"seed={seed}", *overrides])
         task_set, simulator = TaskSet(experiment), LocalSimulator(experiment)
         return cls(
             experiment, simulator.simulate(task_set.initial()).result(), simulator.simulate(task_set.test()).result()

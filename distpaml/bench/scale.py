@@ -19,10 +19,11 @@ import ray
 from ray import tune
 
 from distpaml.bench import Result
+from distpaml.catalogue import HEADLINES
 from distpaml.config import load
 from distpaml.sweep.driver import Sweep, tune_trials
 from distpaml.sweep.journal import Journal
-from distpaml.sweep.schema import MEASURES, SweepConfig
+from distpaml.sweep.schema import SweepConfig
 from distpaml.sweep.searcher import GridSearcher
 from distpaml.sweep.storage import Storage
 from distpaml.sweep.trials import Trial
@@ -45,7 +46,7 @@ class InstantTrial(tune.Trainable):
     def step(self) -> dict[str, Any]:
         self.round += 1
         numbers = {"round": self.round, "rounds": ROUNDS - 1, "tasks": self.round, "seconds": 0.0}
-        return numbers | dict.fromkeys(MEASURES, 0.0) | {"done": self.round == ROUNDS - 1}
+        return numbers | dict.fromkeys(HEADLINES, 0.0) | {"done": self.round == ROUNDS - 1}
 
 
 def run(options: Namespace, trials: int = 100, actors: int = 8) -> Iterable[Result]:

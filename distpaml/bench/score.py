@@ -24,8 +24,9 @@ from threadpoolctl import threadpool_limits
 from distpaml.bench import Result
 from distpaml.config import load
 from distpaml.data.designs import grid
-from distpaml.runtime.local import BLOCK, LocalScorer
+from distpaml.runtime.local import LocalScorer
 from distpaml.select.candidates import Candidates
+from distpaml.select.scoring import BLOCK
 from distpaml.select.utilities import SelectionContext
 
 TASKS, LATENT = 20, 2

@@ -30,7 +30,8 @@ EVALUATION_SECONDS, EVALUATION_TASKS = 290.0, 100
 
 
 def run(options: Namespace, overrides: Sequence[str] = ()) -> list[Result]:
-    config = load(_full_name(options.experiment), ["runtime.threads=1", *overrides])
+    overrides = ["runtime.threads=1", *(getattr(options, "set", None) or ()), *overrides]
+    config = load(_full_name(options.experiment or "cartpole"), overrides)
     with TemporaryDirectory() as folder:
         records = run_to_end(config, Path(folder) / "run", finished=_show)
     ours = Counter[str]()

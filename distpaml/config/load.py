@@ -2,15 +2,16 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from distpaml.config.families import anchored
 from distpaml.config.schema import ExperimentConfig
 from distpaml.config.validation_errors import checked, shown
-from distpaml.config.yaml_text import parse_value, read
+from distpaml.config.yaml_text import line_of, parse_value, read
 from distpaml.errors import UserError
+from distpaml.names import nearest
 
 QUICK = {
     "rounds": 5,
@@ -35,7 +36,7 @@ def load(
     `overrides` are `dotted.key=value` with YAML values, or values by dotted keys; they win over `quick`, which wins
     over the file.
     """
-    source, tree = _read(config)
+    source, tree, path = _read(config)
     if quick:
         tree = _shrunk(tree)
     written_by = {}
@@ -50,7 +51,7 @@ def load(
     def where(key: str) -> str:
         dotted = f"{key.partition('[')[0]}."
         touching = [w for w in written_by if dotted.startswith(f"{w}.") or f"{w}.".startswith(dotted)]
-        return written_by[touching[-1]] if touching else source
+        return written_by[touching[-1]] if touching else f"{source}{line_of(key, path)}"
 
     return checked(ExperimentConfig, tree, where)
 
@@ -61,17 +62,26 @@ def shipped() -> dict[str, Path]:
     return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
 
 
-def _read(config: str | Path | None) -> tuple[str, Tree]:
+def worked_examples() -> dict[str, Path]:
+    """Families from data that come with distpaml, to begin one's own with: name → YAML file."""
+    folder = Path(str(files("distpaml") / "examples"))
+    return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
+
+
+def _read(config: str | Path | None) -> tuple[str, Tree, Path | None]:
+    """What the config is called, its contents, and its file."""
+    named = shipped() | worked_examples()
     if config is None:
-        return "the defaults", {}
-    if isinstance(config, str) and config in shipped():
-        return f"the shipped experiment {config}", read(shipped()[config])
-    path = Path(config)
+        return "the defaults", {}, None
+    if isinstance(config, str) and config in named:
+        path, source = named[config], f"the shipped experiment {config}"
+    else:
+        path = Path(config)
+        source = str(path)
     if not os.path.exists(path):  # False also where the name is too long or malformed
-        near = get_close_matches(path.stem, shipped(), n=1)
-        hint = f"the nearest is {near[0]}" if near else f"there are {', '.join(shipped())}"
-        raise UserError(f"{shown(str(config))} is neither a file nor a shipped experiment; {hint}.")
-    return str(path), read(path)
+        known = nearest(path.stem, named)
+        raise UserError(f"{shown(str(config))} is neither a file nor a shipped experiment{known}.")
+    return source, anchored(read(path), path.parent), path
 
 
 def parse_override(text: str) -> tuple[str, Any]:

@@ -9,11 +9,12 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, TypeAdapter, ValidationInfo, WrapValidator, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from distpaml.config.section import List, Positive, Section
+from distpaml.catalogue import METHODS
+from distpaml.config.families import anchored
+from distpaml.config.section import List, Positive, Section, one_of
 from distpaml.config.tasks import DescriptorConfig, DomainConfig
 from distpaml.config.validation_errors import checked, choice_error
-from distpaml.config.yaml_text import dump, parse, read
-from distpaml.domains import get_domain
+from distpaml.config.yaml_text import dump, line_of, parse, read
 
 PositiveOrAuto = Annotated[
     int | Literal["auto"],
@@ -35,7 +36,7 @@ class ModelConfig(Section):
     """Q, the dimensions of a task's latent variable."""
     inducing: PositiveOrAuto = "auto"
     """L, the inducing points, never more than transitions; `auto`: until they explain the data, up to a cap."""
-    inducing_cap: Positive = 450
+    inducing_cap: Positive = 400
     """Most inducing points if `inducing` is auto."""
     inducing_inputs: Literal["data", "free"] = "data"
     """`data`: inducing points stay on transitions, with their tasks' latents; `free`: they are optimised too."""
@@ -59,13 +60,13 @@ class FitConfig(Section):
 
     kind: Literal["collapsed", "svgp", "svgp-ngd"] = "collapsed"
     """`collapsed`: exact expectations and L-BFGS; `svgp`: the paper's Adam; `svgp-ngd`: natural gradients."""
-    settling: Positive = 15
+    settling: Positive = 12
     """Evaluations of the collapsed bound for every start that competes: the last model, a fit from scratch, …"""
-    evaluations: Positive = 40
+    evaluations: Positive = 30
     """Most evaluations for the start that won."""
     restarts: Positive = 3
     """Fits from scratch that compete in the first round; later there is one, beside the last model."""
-    tolerance: Annotated[float, Field(gt=0)] = 1e-4
+    tolerance: Annotated[float, Field(gt=0)] = 2e-4
     """The collapsed fit ends when the bound gains less than this, in nats per observed number."""
     adam_steps: Positive = 5000
     """Steps of a stochastic fit."""
@@ -143,7 +144,7 @@ class RuntimeConfig(Section):
 class ExperimentConfig(Section):
     """One experiment: a method on a domain, with a seed."""
 
-    method: Literal["paml", "paml-pool", "uni", "lhs", "oracle"] = "paml"
+    method: Annotated[str, one_of(METHODS)] = "paml"
     """`paml`: as the paper; `paml-pool`: among real tasks; `uni`, `lhs`: baselines; `oracle`: all data."""
     seed: Annotated[int, Field(ge=0)] = 0
     """Root of every random stream; methods of one seed share initial tasks, controls and test data."""
@@ -154,7 +155,7 @@ class ExperimentConfig(Section):
     out: str | None = None
     """Directory of the run's records."""
     domain: DomainConfig = Field(default_factory=DomainConfig)
-    name: Annotated[str, Field(min_length=1)] = Field(default_factory=lambda data: get_domain(data["domain"].name).name)
+    name: Annotated[str, Field(min_length=1)] = Field(default_factory=lambda data: data["domain"].make().name)
     """A label for reports; the domain's name unless given."""
     descriptor: DescriptorConfig = Field(default_factory=DescriptorConfig)
     model: ModelConfig = Field(default_factory=ModelConfig)
@@ -194,7 +195,7 @@ class ExperimentConfig(Section):
     def from_yaml(cls, source: str | Path) -> Self:
         """The experiment in a YAML text (`str`) or in a file (`Path`)."""
         if isinstance(source, Path):
-            return checked(cls, read(source), lambda key: str(source))
+            return checked(cls, anchored(read(source), source.parent), lambda key: f"{source}{line_of(key, source)}")
         return checked(cls, parse(source, "the YAML text"), lambda key: "the YAML text")
 
     def to_yaml(self) -> str:

@@ -1,8 +1,11 @@
 """What all sections of a config have in common, and the types of their values."""
 
+from collections.abc import Collection
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+from distpaml.config.validation_errors import choice_error
 
 Item = TypeVar("Item")
 
@@ -13,6 +16,17 @@ def _interval(value: Any) -> tuple[float, float]:
             if not isinstance(low, bool) and not isinstance(high, bool):
                 return float(low), float(high)
     raise ValueError("should be [low, high], two finite numbers with low < high")
+
+
+def one_of(choices: Collection[str]) -> AfterValidator:
+    """A value that is one of `choices`, which may still grow."""
+
+    def check(value: str) -> str:
+        if value not in choices:
+            raise choice_error(choices)
+        return value
+
+    return AfterValidator(check)
 
 
 Interval = Annotated[tuple[float, float], BeforeValidator(_interval)]

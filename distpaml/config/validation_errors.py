@@ -1,15 +1,16 @@
 """A failed validation as one sentence: the file or override, the dotted key, its value, what it should be."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from difflib import SequenceMatcher, get_close_matches
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
 from reprlib import Repr
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticCustomError
 
 from distpaml.errors import UserError
+from distpaml.names import near
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -22,8 +23,11 @@ _SHOULD = {
     "float_type": "should be a number",
     "string_type": "should be text",
     "string_too_short": "should not be empty",
+    "missing": "should be given",
     "invalid_key": "should be text, not a key of another type",
 }
+LONGEST = 120
+"""Characters of a value that a sentence shows."""
 _repr = Repr()
 _repr.maxstring = _repr.maxother = 80
 
@@ -41,6 +45,11 @@ def choice_error(choices: Iterable[str], **context: Any) -> PydanticCustomError:
     return PydanticCustomError("choice", "choice", {"choices": list(choices), **context})
 
 
+def beside_error(key: Sequence[str | int], said: str) -> PydanticCustomError:
+    """A fault that is not of the validated key but of `key` in the same section; for use in validators."""
+    return PydanticCustomError("beside", "{said}", {"said": said, "beside": list(key)})
+
+
 def _sentence(
     error: ValidationError, model: type[BaseModel], tree: Mapping[str, Any], where: Callable[[str], str]
 ) -> str:
@@ -48,10 +57,13 @@ def _sentence(
     fault, context = faults[0], faults[0].get("ctx", {})
     path = [part for part in fault["loc"] if part != "[key]"]
     path += str(context["below"]).split(".") if "below" in context else []
+    path = [*path[:-1], *context["beside"]] if "beside" in context else path
     key = _dotted(path)
-    value = context.get("value", fault["input"] if "[key]" in fault["loc"] else _lookup(tree, path, fault["input"]))
+    given = None if "beside" in context else fault["input"]
+    value = context.get("value", given if "[key]" in fault["loc"] else _lookup(tree, path, given))
     if fault["type"] == "extra_forbidden":
-        said = f"{key} (here {shown(value)}) is not a key{_nearest_key(key, list(dotted_keys(model)))}"
+        valid = list(dict.fromkeys([*dotted_keys(model), *_siblings(model, path[:-1])]))
+        said = f"{key} (here {shown(value)}) is not a key{_nearest_key(key, valid)}"
     elif fault["type"] == "choice" and "value" not in context and "below" in context:
         valid = [_dotted([*fault["loc"], choice]) for choice in context["choices"]]
         said = f"{key} (here {shown(value)}) is not a key{_nearest_key(key, valid)}"
@@ -67,8 +79,8 @@ def _should(fault: Any, context: dict[str, Any], value: Any) -> str:
     if fault["type"] == "literal_error":
         choices = re.findall(r"'([^']*)'", context["expected"])
     if choices:
-        near = get_close_matches(str(value), choices, n=1)
-        return f"should be {_alternatives(choices)}{f'; the nearest is {near[0]}' if near else ''}"
+        found = near(str(value), choices)
+        return f"should be {_alternatives(choices)}{f'; the nearest is {found}' if found else ''}"
     if fault["type"] == "value_error":
         return str(context["error"]).rstrip(".")
     return _SHOULD.get(fault["type"]) or fault["msg"].removeprefix("Input ")
@@ -81,6 +93,24 @@ def dotted_keys(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
             yield from dotted_keys(field.annotation, f"{prefix}{name}.")
         else:
             yield prefix + name
+
+
+def _siblings(model: type[BaseModel], path: list[Any]) -> list[str]:
+    """The keys of a section below a mapping, such as one of `domain.parameters`."""
+    section: Any = model
+    for part in path:
+        field = section.model_fields.get(part) if section else None
+        if field is not None:
+            below = _section(field.annotation)
+            section = below if below else None
+    return [_dotted([*path, name]) for name in section.model_fields] if section else []
+
+
+def _section(annotation: Any) -> type[BaseModel] | None:
+    """The section in an annotation such as `dict[str, Section] | None`."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((found for part in get_args(annotation) if (found := _section(part))), None)
 
 
 def _nearest_key(key: str, valid: list[str]) -> str:
@@ -125,4 +155,5 @@ def shown(value: Any) -> str:
         return "null"
     if isinstance(value, bool):
         return str(value).lower()
-    return _repr.repr(list(value) if isinstance(value, tuple) else value)
+    text = _repr.repr(list(value) if isinstance(value, tuple) else value)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"

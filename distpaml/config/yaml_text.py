@@ -11,7 +11,8 @@ import yaml
 
 from distpaml.errors import UserError
 
-LARGEST_FILE = 1_000_000  # bytes; a config has a few thousand, and YAML parses about a megabyte a second
+LARGEST_FILE = 10_000_000  # bytes; a config has a few thousand, with a robot's meshes some millions
+DEEPEST, MOST_KEYS = 12, 20_000  # sections and keys among which the line of a key is looked for
 
 _INT = re.compile(r"^[-+]?[0-9]+$")
 _FLOAT = re.compile(r"^([-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$")
@@ -42,6 +43,15 @@ def _decimal(loader: _Loader, node: yaml.ScalarNode) -> int:
 _Loader.add_constructor("tag:yaml.org,2002:int", _decimal)
 
 
+def _style(text: str) -> str | None:
+    """Lines of plain text as a block that one can read, as of a model; other line breaks only survive in quotes."""
+    lines = text.split("\n")
+    if text.isprintable():
+        return None
+    plain = all(line.isprintable() and line == line.rstrip() for line in lines)
+    return "|" if plain and text.startswith("<") and lines[-1] == "" and lines[-2:] != ["", ""] else '"'
+
+
 class _Dumper(yaml.SafeDumper):
     """Quotes what either version of YAML would take for something else than text."""
 
@@ -51,10 +61,7 @@ class _Dumper(yaml.SafeDumper):
 
 _Dumper.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, None)
 _Dumper.add_representer(  # only the double-quoted style keeps every line break and control character
-    str,
-    lambda dumper, text: dumper.represent_scalar(
-        "tag:yaml.org,2002:str", text, style=None if text.isprintable() else '"'
-    ),
+    str, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style=_style(text))
 )
 _Dumper.add_representer(
     list, lambda dumper, data: dumper.represent_sequence("tag:yaml.org,2002:seq", data, flow_style=True)
@@ -72,7 +79,8 @@ def parse_value(text: str, source: str) -> Any:
         return yaml.load(text, Loader=_Loader)
     except yaml.MarkedYAMLError as error:
         line = f" at line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise UserError(f"{source} is not valid YAML: {error.problem}{line}.") from error
+        hint = "; in braces, a key with brackets has to be quoted" if "got '['" in str(error.problem) else ""
+        raise UserError(f"{source} is not valid YAML: {error.problem}{line}{hint}.") from error
     except yaml.YAMLError as error:
         raise UserError(f"{source} is not valid YAML: {' '.join(str(error).split())}.") from error
     except RecursionError as error:
@@ -102,3 +110,28 @@ def read(path: Path) -> dict[str, Any]:
         raise UserError(f"{path} is not UTF-8 text: {error.reason} at byte {error.start}.") from error
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}.") from error
+
+
+def line_of(key: str, path: Path | None) -> str:
+    """ ", line 12" for a key of a YAML file that has been read, or for the nearest above it that the file has."""
+    if path is None:
+        return ""
+    lines: dict[str, int] = {}
+
+    def visit(node: yaml.Node | None, prefix: str, deep: int) -> None:
+        if deep > DEEPEST or len(lines) > MOST_KEYS:  # aliases can make a small file endless
+            return
+        if isinstance(node, yaml.MappingNode):
+            for name, value in node.value:
+                here = f"{prefix}.{name.value}".removeprefix(".")
+                lines[here] = name.start_mark.line + 1
+                visit(value, here, deep + 1)
+        elif isinstance(node, yaml.SequenceNode):
+            for index, value in enumerate(node.value):
+                lines[f"{prefix}[{index}]"] = value.start_mark.line + 1
+                visit(value, f"{prefix}[{index}]", deep + 1)
+
+    visit(yaml.compose(path.read_text(encoding="utf-8"), Loader=_Loader), "", 0)
+    while key and key not in lines:
+        key = key[: max(key.rfind("."), key.rfind("["), 0)]
+    return f", line {lines[key]}" if key else ""

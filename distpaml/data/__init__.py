@@ -1,4 +1,4 @@
-"""What the model is trained on: trajectories as data, designs, and the tasks of an experiment."""
+"""Training data: trajectories, designs, and the tasks of an experiment."""
 
 from distpaml.data.dataset import Dataset, Divisors, ImageSet, Standardiser, model_inputs, transitions
 

@@ -16,7 +16,7 @@ from distpaml.types import Array
 def transitions(states: Array, controls: Array, angles: Sequence[int]) -> tuple[Array, Array]:
     """Inputs [..., T, dx] and targets [..., T, D] of trajectories [..., T + 1, D] under controls [..., T, U].
 
-    target_t = state_{t+1} - state_t          raw states; angles are unwrapped, so theirs are small too
+    target_t = state_{t+1} - state_t          raw states; angles are unwrapped, so their changes are small
     """
     return model_inputs(states[..., :-1, :], controls, angles), np.diff(states, axis=-2)
 
@@ -30,9 +30,9 @@ def model_inputs(states: Array, controls: Array, angles: Sequence[int]) -> Array
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Transitions of N tasks, zero beyond the `counts` of each, so that tasks may differ in length.
+    """Transitions of N tasks, zero-padded beyond the `counts` of each, so tasks may differ in length.
 
-    Arrays are writable and in C order, wherever they come from: sums depend on the order in their last bits.
+    Arrays are always writable and in C order: the last bits of a sum depend on the memory order.
     """
 
     inputs: Array  # [N, T, dx]
@@ -77,7 +77,7 @@ class Dataset:
         return Dataset.concatenate([self, other])
 
     def tasks(self, which: slice) -> "Dataset":
-        """Some of the tasks."""
+        """The tasks in this slice."""
         return Dataset(self.inputs[which], self.targets[which], self.counts[which], self.descriptors[which])
 
     def first(self, shots: int) -> "Dataset":
@@ -91,7 +91,7 @@ class Dataset:
 
     @property
     def valid(self) -> NDArray[np.bool_]:
-        """Which transitions exist [N, T]."""
+        """Mask of the transitions that exist [N, T]."""
         return np.arange(self.inputs.shape[1]) < self.counts[:, None]
 
     def standardised(self, inputs: "Standardiser", targets: "Standardiser") -> "Dataset":
@@ -106,7 +106,7 @@ class Dataset:
 
 @dataclass(frozen=True, eq=False)
 class ImageSet:
-    """Images of K tasks, known by their labels."""
+    """Images of K tasks, identified by their labels."""
 
     images: Array  # [K, H, W], grey values in [0, 1]
     labels: Array  # [K, E]
@@ -152,12 +152,12 @@ class Standardiser:
 
 
 class Divisors(NamedTuple):
-    """The units in which errors of predicted test outputs are reported."""
+    """The units in which errors on test outputs are reported."""
 
     paper: Standardiser
-    """Of the training outputs: `rmse_paper`, `nll_paper`. Violent training tasks make errors look small."""
+    """From the training outputs: `rmse_paper`, `nll_paper`. Violent training tasks make errors look small."""
     fair: Standardiser
-    """Of the test outputs: `rmse`, `nll`. The same for every round and method of a seed."""
+    """From the test outputs: `rmse`, `nll`. The same for every round and method of a seed."""
 
     @classmethod
     def of(cls, training: Dataset, test: Dataset) -> Self:

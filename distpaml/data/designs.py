@@ -1,7 +1,7 @@
-"""Where tasks are placed in a box [low, high] before any is chosen actively: designs, baselines, test grids.
+"""Tasks placed in a box [low, high] without a model: initial designs, baselines, test grids.
 
-Initial tasks are the first rows of one Latin hypercube of all the rows an experiment will have, and the LHS
-baseline goes on along the same design. Everything is keyed by the seed, so all methods of a seed share it.
+Initial tasks are the first rows of one Latin hypercube with as many rows as the experiment will have tasks; the LHS
+baseline continues along the same design. Everything is keyed by the seed, so all methods of a seed share it.
 """
 
 import numpy as np
@@ -21,7 +21,7 @@ def latin_hypercube(low: Array, high: Array, n: int, rng: np.random.Generator) -
 def grid(low: Array, high: Array, per_axis: int, rows: range | None = None) -> Array:
     """The full grid [per_axis^P, P], evenly spaced with both ends; the last parameter changes fastest.
 
-    `rows` are those that are wanted, of a grid that is too large to be held whole.
+    `rows` selects some rows of a grid that is too large to hold.
     """
     axes = [np.linspace(a, b, per_axis) for a, b in zip(low, high, strict=True)]
     wanted = range(per_axis ** len(axes)) if rows is None else rows
@@ -35,5 +35,5 @@ def design(low: Array, high: Array, rows: int, seed: int) -> Array:
 
 
 def uniform_choice(low: Array, high: Array, seed: int, index: int) -> Array:
-    """The uniform baseline's choice [P] of task `index`, whatever was drawn before."""
+    """The uniform baseline's choice [P] of task `index`, independent of earlier draws."""
     return uniform(low, high, 1, seeds.rng(seed, "uniform", index))[0]

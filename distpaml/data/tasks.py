@@ -1,6 +1,6 @@
-"""What all methods of a seed share: initial tasks, start states, the design of the baselines and the test tasks.
+"""What all methods of a seed share: initial tasks, start states, the LHS design and the test tasks.
 
-Nothing here depends on the method or on what was drawn before, so methods differ in their choices only.
+Nothing here depends on the method or on earlier draws, so methods differ only in their choices.
 """
 
 from collections.abc import Sequence
@@ -12,18 +12,17 @@ from distpaml import seeds
 from distpaml.config import ExperimentConfig
 from distpaml.data import ImageSet, designs
 from distpaml.descriptors import ImageDescriptor, get_descriptor
-from distpaml.domains import get_domain
 from distpaml.domains.box import bounds
 from distpaml.errors import UserError
 from distpaml.types import Array
 
 LARGEST_TEST = 10_000
-"""Test tasks that a grid may have."""
+"""Most test tasks in a grid."""
 
 
 @dataclass(frozen=True, eq=False)
 class Tasks:
-    """N tasks as the learner sees them, as they are, and where they start."""
+    """N tasks: what the learner sees, their true parameters, and their start states."""
 
     descriptors: Array  # [N, E]
     parameters: Array  # [N, P]
@@ -33,7 +32,7 @@ class Tasks:
         return len(self.parameters)
 
     def take(self, rows: slice) -> "Tasks":
-        """Some of them."""
+        """The tasks in this slice."""
         return Tasks(self.descriptors[rows], self.parameters[rows], self.starts[rows])
 
 
@@ -42,7 +41,7 @@ class TaskSet:
 
     def __init__(self, config: ExperimentConfig) -> None:
         self.config = config
-        self.domain = get_domain(config.domain.name)(config.domain.variant)
+        self.domain = config.domain.make()
         self.descriptor = get_descriptor(config.descriptor, config.domain.box, config.domain)
         if config.evaluation.grid ** len(config.domain.box) > LARGEST_TEST:
             raise UserError(
@@ -60,7 +59,7 @@ class TaskSet:
         return self.chosen(self.design[: self.config.initial], first=0)
 
     def chosen(self, descriptors: Array, first: int) -> Tasks:
-        """Tasks first, first + 1, … of the experiment; what their descriptors hide is drawn by that number."""
+        """Tasks number first, first + 1, … of the experiment; hidden parameters are drawn by that number."""
         indices = range(first, first + len(descriptors))
         parameters = self.descriptor.resolve(descriptors, self.config.seed, indices)
         return Tasks(descriptors, parameters, self._starts("start", indices))
@@ -72,17 +71,19 @@ class TaskSet:
         return Tasks(self.descriptor.describe(parameters), parameters, starts)
 
     def unused(self, descriptors: Array, used: Array) -> Array:
-        """Those rows of `descriptors` [K, E] that are not among `used` [N, E]: a chosen one leaves the set."""
+        """The rows of `descriptors` [K, E] that are not in `used` [N, E]."""
         return descriptors[~(descriptors[:, None] == used).all(-1).any(-1)]
 
     @property
     def shows_images(self) -> bool:
-        """Whether the learner is shown images."""
+        """Whether the learner sees images."""
         return isinstance(self.descriptor, ImageDescriptor)
 
     def image_set(self, descriptors: Array) -> ImageSet | None:
-        """All images there are: of the choices, and of tasks with these descriptors that are none of them (the
-        oracle's). None if the learner is shown no images."""
+        """Images of all choices, and of tasks with these descriptors that are not choices (the oracle's).
+
+        None if the learner sees no images.
+        """
         if not isinstance(self.descriptor, ImageDescriptor) or self.choices is None:
             return None
         labels = np.concatenate([self.choices, self.unused(descriptors, self.choices)])
@@ -98,7 +99,7 @@ class TaskSet:
         return np.stack([self.domain.start(seeds.rng(self.config.seed, purpose, index)) for index in indices])
 
     def _choices(self) -> Array | None:
-        """The finite set of descriptors to choose from, if it is one: the user's, or all there are."""
+        """The finite set of descriptors to choose from, if there is one: the user's, or the descriptor's own."""
         rows, key = self.config.selection.choices, "selection.choices"
         if rows is None:
             if self.descriptor.choices is None:
@@ -117,7 +118,7 @@ class TaskSet:
 
 
 def _nearest(design: Array, choices: Array, width: Array) -> Array:
-    """For every row of the design the nearest choice that no earlier row has taken."""
+    """For every row of the design, the nearest choice that no earlier row has taken."""
     free = list(range(len(choices)))
     taken = []
     for row in design:

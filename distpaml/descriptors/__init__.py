@@ -1,4 +1,4 @@
-"""The layer between domain and learner: what is shown of a task."""
+"""Between domain and learner: what the learner sees of a task."""
 
 from collections.abc import Mapping
 
@@ -19,9 +19,9 @@ __all__ = ["KINDS", "Descriptor", "ImageDescriptor", "get_descriptor"]
 def get_descriptor(
     config: DescriptorConfig, box: Mapping[str, tuple[float, float]], domain: DomainConfig | None = None
 ) -> Descriptor:
-    """The descriptor of `config.kind`, of one's own if that is `module:Class`, over the domain's `box`.
+    """The descriptor of `config.kind`, or your own class `module:Class`, over the domain's `box`.
 
-    `domain` is needed by those that show images.
+    Image descriptors need `domain`.
     """
     kind = KINDS.get(config.kind) or load_object(config.kind, "descriptor.kind")
     if not (isinstance(kind, type) and issubclass(kind, Descriptor)):

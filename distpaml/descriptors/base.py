@@ -1,10 +1,10 @@
-"""What the learner is shown of a task, and what becomes of a descriptor that it chooses.
+"""What the learner sees of a task, and what task a chosen descriptor becomes.
 
     describe   task [P] → descriptor [E]     a known task (a test task, the oracle's) as the learner sees it
-    resolve    descriptor [E] → task [P]     a choice of the learner as something that can be simulated
+    resolve    descriptor [E] → task [P]     a choice of the learner as a task to simulate
 
-The learner never sees a task. The descriptors of this package are points of a box; others, such as images,
-may be rows of any finite set: they override `check`.
+The learner never sees a task. Descriptors here are points of a box; others may be rows of any finite set: they override
+`check`.
 """
 
 from abc import ABC, abstractmethod
@@ -22,7 +22,7 @@ class Descriptor(ABC):
     """Made from the descriptor's config and the box of the domain's P parameters."""
 
     choices: Array | None = None
-    """All descriptors there are [K, E], where they are a finite set and not a box."""
+    """All descriptors [K, E], if they are a finite set and not a box."""
 
     def __init__(self, config: DescriptorConfig, box: Mapping[str, tuple[float, float]]) -> None:
         self.config = config
@@ -41,10 +41,10 @@ class Descriptor(ABC):
 
     @abstractmethod
     def resolve(self, descriptors: Array, seed: int, indices: Sequence[int]) -> Array:
-        """Tasks [N, P] of chosen descriptors [N, E]; what is not shown is drawn by (seed, task index)."""
+        """Tasks [N, P] of chosen descriptors [N, E]; hidden parameters are drawn by (seed, task index)."""
 
     def check(self, descriptors: Array) -> Array:
-        """The descriptors [N, E] as floats, or an error that says which cannot be chosen and why."""
+        """The descriptors [N, E] as floats; raises if one cannot be chosen, and says why."""
         rows = np.asarray(descriptors, dtype=float)
         if rows.ndim != 2 or rows.shape[1] != len(self.names):
             raise UserError(

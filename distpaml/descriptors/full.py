@@ -1,4 +1,4 @@
-"""Every task parameter is shown."""
+"""The learner sees every task parameter."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from distpaml.types import Array
 
 
 class Full(Descriptor):
-    """Descriptor and task are the same: E = P."""
+    """The descriptor is the task: E = P."""
 
     def shown(self) -> dict[str, tuple[float, float]]:
         return self.task_box

@@ -1,10 +1,10 @@
-"""A task is shown as an image of the system at rest, such as an upright pole.
+"""The learner sees an image of the system at rest, such as an upright pole.
 
 A descriptor is the label of an image: the parameters that it was rendered from, E = P. Labels are for the records and
-for the simulator; the model is given `images(labels)` and never the labels. There are `descriptor.images` of them to
-choose from, evenly spread over the box.
+the simulator; the model gets `images(labels)` and never the labels. There are `descriptor.images` of them to choose
+from, evenly spread over the box.
 
-Images from elsewhere, such as photographs: a subclass that overrides `images`, as `descriptor.kind=module:Class`.
+For other images, such as photographs, override `images` in a subclass and set `descriptor.kind=module:Class`.
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ class ImageDescriptor(Full):
         """Images [N, height, width] with these labels [N, E], grey values in [0, 1]."""
         from distpaml.descriptors.render import render
 
-        return render(self.domain.name, self.domain.variant, labels, self.config.height, self.config.width)
+        return render(self.domain, labels, self.config.height, self.config.width)
 
     def _spread(self, size: int) -> Array:
         if len(self.low) == 1:

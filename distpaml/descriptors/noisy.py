@@ -1,4 +1,4 @@
-"""Every task parameter is shown, and dimensions that have no effect on the task."""
+"""The learner sees every task parameter, and dimensions that have no effect on the task."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from distpaml.types import Array
 
 
 class Noisy(Descriptor):
-    """E > P: the task parameters, then the `superfluous` dimensions, which known tasks have at `neutral`."""
+    """E > P: the task parameters, then the `superfluous` dimensions, which are `neutral` for known tasks."""
 
     def shown(self) -> dict[str, tuple[float, float]]:
         return {**self.task_box, **self.config.superfluous}

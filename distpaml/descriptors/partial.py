@@ -1,4 +1,4 @@
-"""Some task parameters are never shown; each chosen task has its own, drawn from their intervals."""
+"""Some task parameters are hidden; each chosen task draws its own from their intervals."""
 
 from collections.abc import Sequence
 

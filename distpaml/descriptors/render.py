@@ -1,11 +1,11 @@
-"""Images of systems at rest, off screen, by MuJoCo.
+"""Renders images of systems at rest, off screen, with MuJoCo.
 
-MuJoCo reads MUJOCO_GL once, when it is imported, and a process can use one GL library only. So a short-lived process
-of its own renders (`python -m distpaml.descriptors.render`): this one needs no GL, keeps none, and survives a driver
-that crashes. Backends are tried in turn, EGL and then OSMesa, unless MUJOCO_GL names one; both draw the same bits.
+MuJoCo reads MUJOCO_GL once, on import, and a process can use only one GL library. So a short-lived child process
+renders (`python -m distpaml.descriptors.render`): this process needs no GL and survives a driver that crashes. The
+child uses EGL, or else OSMesa, unless MUJOCO_GL names one; both draw the same bits.
 
-Images are kept by content, in memory and as files in the user's cache folder (`XDG_CACHE_HOME`): the name of a file
-is a hash of all that its images depend on.
+Images are cached in memory and in the user's cache folder (`XDG_CACHE_HOME`), under a hash of everything that they
+depend on.
 """
 
 import json
@@ -24,7 +24,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from distpaml.domains import get_domain
+from distpaml.config import DomainConfig
 from distpaml.domains.mujoco import MujocoDomain
 from distpaml.durable_io import write_durably
 from distpaml.errors import UserError
@@ -32,39 +32,39 @@ from distpaml.types import Array
 
 BACKENDS = ("egl", "osmesa")
 SHARPNESS = 4
-"""Rendered pixels per side of a pixel of the image, which is their mean: the tip of a pole moves smoothly."""
+"""Rendered pixels per side of an image pixel, which is their mean: so a pole's tip moves smoothly."""
 LAYOUT = 1
-"""To be counted up when images come out differently for the same request."""
+"""Increase when the same request gives different images."""
 PACKAGES = "libegl1 and libgl1-mesa-dri, or libosmesa6"
-"""Debian packages, either of which is enough."""
+"""Debian packages; either is enough."""
 
 
 PATIENCE = 300.0
-"""Seconds after which a backend that does not answer counts as failed; 100 images take about two."""
+"""Seconds after which a silent backend counts as failed; 100 images take about two."""
 
 
 class RenderError(UserError):
-    """Nothing here can render."""
+    """No backend can render here."""
 
 
-def render(domain: str, variant: str, tasks: Array, height: int, width: int) -> Array:
+def render(domain: DomainConfig, tasks: Array, height: int, width: int) -> Array:
     """Images [N, height, width] of tasks [N, P], grey values in [0, 1]."""
     request = {
-        "domain": domain, "variant": variant, "tasks": np.asarray(tasks).tolist(), "height": height, "width": width,
+        "domain": domain.model_dump(mode="json"), "tasks": np.asarray(tasks).tolist(), "height": height, "width": width,
     }  # fmt: skip
     return _kept(json.dumps(request)).copy()
 
 
 @lru_cache(maxsize=32)
 def _kept(request: str) -> Array:
-    """From the file of this request, which is written if it is not there or not whole."""
+    """Read this request's file; render and write it if it is missing or damaged."""
     file = _file(request)
     with suppress(OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile), open(file, "rb") as stored:
         return _grey(stored)
     contents, _ = _drawn(request)
-    with suppress(OSError):  # a cache that cannot be written costs time only
+    with suppress(OSError):  # without a cache it is only slower
         file.parent.mkdir(parents=True, exist_ok=True)
-        own = file.with_suffix(f".{os.getpid()}")  # others may be writing the same images
+        own = file.with_suffix(f".{os.getpid()}")  # another process may be writing the same images
         write_durably(own, contents)
         os.replace(own, file)
     return _grey(BytesIO(contents))
@@ -77,26 +77,26 @@ def _grey(stored: BinaryIO) -> Array:
 
 def _file(request: str) -> Path:
     content = json.loads(request)
-    domain = camera_domain(content["domain"], content["variant"])
+    domain = camera_domain(content["domain"])
     models = [_spec(domain, np.array(task), _size(content)).to_xml() for task in content["tasks"]]
     parts = (request, *models, repr(domain.camera), LAYOUT, version("mujoco"))
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return cache / "distpaml" / "images" / f"{sha256(json.dumps(parts).encode()).hexdigest()}.npz"
 
 
-def camera_domain(name: str, variant: str) -> MujocoDomain:
-    """The domain, if it has a camera."""
-    domain = get_domain(name)(variant)
+def camera_domain(config: dict[str, Any]) -> MujocoDomain:
+    """The domain of a config, if it has a camera."""
+    domain = DomainConfig.model_validate(config).make()
     if not isinstance(domain, MujocoDomain) or domain.camera is None:
         raise UserError(
-            f"descriptor.kind is 'image', but the domain {name} has no camera; take cartpole_length, or give your "
-            "subclass of MujocoDomain a `camera`."
+            f"descriptor.kind is 'image', but the domain {config['name']} has no camera; take cartpole_length, or give "
+            "your subclass of MujocoDomain a `camera`."
         )
     return domain
 
 
 def _drawn(request: str) -> tuple[bytes, str]:
-    """What the first backend that works makes of a request, and its name."""
+    """The images of the first backend that works, and its name."""
     wanted = os.environ.get("MUJOCO_GL", "").strip().lower()
     backends: Sequence[str] = (wanted,) if wanted else BACKENDS
     for backend in backends:
@@ -118,18 +118,18 @@ def _drawn(request: str) -> tuple[bytes, str]:
 
 
 def working_backend() -> str:
-    """The backend that renders here, tried on one small image; a `RenderError` if there is none."""
-    request = {"domain": "cartpole_length", "variant": "paper", "tasks": [[1.0]], "height": 8, "width": 8}
+    """The backend that works here, tested on one small image; raises `RenderError` if there is none."""
+    request = {"domain": {"name": "cartpole_length"}, "tasks": [[1.0]], "height": 8, "width": 8}
     return _drawn(json.dumps(request))[1]
 
 
 def _size(request: dict[str, Any]) -> tuple[int, int]:
-    """Height and width before pixels are averaged."""
+    """Height and width before averaging."""
     return SHARPNESS * request["height"], SHARPNESS * request["width"]
 
 
 def _spec(domain: MujocoDomain, task: Array, size: tuple[int, int]) -> Any:
-    """The model to render: without textures, which cost most of the time and show nothing of a task."""
+    """The model to render, without textures: they take most of the time and show nothing about a task."""
     assert domain.camera is not None
     spec = domain.spec(task)
     view, quality = spec.visual.global_, spec.visual.quality
@@ -146,7 +146,7 @@ def _spec(domain: MujocoDomain, task: Array, size: tuple[int, int]) -> Any:
 
 
 class _Painter:
-    """A GL context and MuJoCo's scene; for the process that renders."""
+    """A GL context and a MuJoCo scene, for the rendering process."""
 
     def __init__(self, domain: MujocoDomain, size: tuple[int, int]) -> None:
         import mujoco
@@ -160,7 +160,7 @@ class _Painter:
         mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self.target)
 
     def paint(self, task: Array) -> Any:
-        """The image of one task [P] in bytes [height, width]."""
+        """The image of one task [P] as bytes [height, width]."""
         import mujoco
 
         assert self.domain.camera is not None
@@ -168,7 +168,8 @@ class _Painter:
         data = mujoco.MjData(model)
         mujoco.mj_forward(model, data)
         view = mujoco.MjvCamera()
-        view.lookat[:], view.distance, view.azimuth, view.elevation = self.domain.camera.centre, 10.0, 90.0, 0.0
+        view.lookat[:], view.distance = self.domain.camera.centre, 10.0
+        view.azimuth, view.elevation = self.domain.camera.azimuth, self.domain.camera.elevation
         everything = mujoco.mjtCatBit.mjCAT_ALL
         mujoco.mjv_updateScene(model, data, mujoco.MjvOption(), None, view, everything, self.scene)
         for flag in (
@@ -188,7 +189,7 @@ class _Painter:
 def main() -> None:
     """Read a request from standard input and write its images to standard output, as npz."""
     request = json.load(sys.stdin)
-    domain = camera_domain(request["domain"], request["variant"])
+    domain = camera_domain(request["domain"])
     painter = _Painter(domain, _size(request))
     buffer = BytesIO()
     np.savez_compressed(buffer, pixels=np.stack([painter.paint(np.array(task)) for task in request["tasks"]]))

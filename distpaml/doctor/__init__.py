@@ -1,1 +1,1 @@
-"""Is this machine, or the cluster it belongs to, fit for the job? `python -m distpaml.doctor`."""
+"""Checks this machine and the cluster it belongs to: `python -m distpaml.doctor`."""

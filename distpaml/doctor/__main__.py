@@ -1,4 +1,4 @@
-"""Is this machine, or the cluster it belongs to, fit for the job? `python -m distpaml.doctor [--storage DIR|s3://…]`."""
+"""Check this machine and the cluster it belongs to: `python -m distpaml.doctor [--storage DIR|s3://…]`."""
 
 import sys
 from argparse import ArgumentParser
@@ -10,8 +10,10 @@ from distpaml.errors import UserError
 
 
 def main(arguments: Sequence[str] = ()) -> int:
-    parser = ArgumentParser(prog="python -m distpaml.doctor", description="What works here, and what to do if not.")
-    parser.add_argument("--storage", metavar="DIR", help="try a sweep's --out on all machines: a folder or s3://…")
+    parser = ArgumentParser(
+        prog="python -m distpaml.doctor", description="Check what works here, and how to fix what does not."
+    )
+    parser.add_argument("--storage", metavar="DIR", help="test a sweep's --out on all machines: a folder or s3://…")
     where = parser.parse_args(arguments).storage
     wanted = dict(checks.CHECKS)
     if where:
@@ -23,10 +25,10 @@ def main(arguments: Sequence[str] = ()) -> int:
         except UserError as problem:
             problems += 1
             print(f"problem  {name}: {problem}", flush=True)
-        except Exception as error:  # a machine so broken that the check itself is
+        except Exception as error:  # so broken that the check itself fails
             problems += 1
             said = " ".join(str(error).split())
-            print(f"problem  {name}: {type(error).__name__}, {said}; install distpaml anew.", flush=True)
+            print(f"problem  {name}: {type(error).__name__}, {said}; reinstall distpaml.", flush=True)
     return 1 if problems else 0
 
 

@@ -1,7 +1,7 @@
-"""What `python -m distpaml.doctor` checks.
+"""The checks of `python -m distpaml.doctor`.
 
-A check is one function with `@check`: what it returns is said of a machine that is fine, and the `UserError` it raises
-is the problem, with what to do in its sentence.
+A check is a function with `@check`. It returns what to say about a healthy machine, or raises a `UserError` that says
+what is wrong and how to fix it.
 """
 
 import os
@@ -24,7 +24,7 @@ Check = Callable[[], str]
 CHECKS: dict[str, Check] = {}
 HOW = "install with `pip install -c constraints.txt -e .`"
 SKEW = 2.0
-"""Seconds that clocks may differ: the times of events are compared, and object storage refuses minutes."""
+"""Seconds that clocks may differ: event times are compared, and object storage rejects minutes."""
 WANDB = "https://api.wandb.ai"
 
 
@@ -36,7 +36,7 @@ def check(function: Check) -> Check:
 
 @check
 def versions() -> str:
-    """Python and every package that distpaml needs, in versions it works with."""
+    """Python and every required package have versions that work."""
     found = []
     for text in requires("distpaml") or []:
         need = Requirement(text)
@@ -63,7 +63,7 @@ def rendering() -> str:
 
 @check
 def gpus() -> str:
-    """What torch can use, which should be what the machine has; runtime.gpus and fit.device=cuda need one."""
+    """torch can use the GPUs that the machine has; runtime.gpus and fit.device=cuda need one."""
     import torch
 
     there = len(list(Path("/dev").glob("nvidia[0-9]*")))
@@ -79,7 +79,7 @@ def gpus() -> str:
 
 @check
 def wandb() -> str:
-    """Online, offline or off; not being online is a problem only where it was asked for."""
+    """Online, offline or off; being offline is a problem only if WANDB_MODE asks for online."""
     from distpaml.tracking.network import why_offline
 
     mode = os.environ.get("WANDB_MODE") or "auto"
@@ -95,7 +95,7 @@ def wandb() -> str:
 
 @check
 def ray() -> str:
-    """The resources of the running cluster, none is started; clocks and versions must agree on its machines."""
+    """The running cluster's resources (none is started); its machines agree in clocks and versions."""
     from distpaml.doctor.survey import survey
     from distpaml.runtime.start import can_grow, connected, nodes, running
 
@@ -117,7 +117,7 @@ def ray() -> str:
 
 
 def check_agreement(machines: "list[Machine]") -> None:
-    """All machines compute the same, at the same time."""
+    """Raise unless all machines have the same versions and the same time."""
     for machine in machines:
         if abs(machine.ahead) > SKEW:
             how = f"{abs(machine.ahead):.1f} s {'ahead' if machine.ahead > 0 else 'behind'}"
@@ -134,7 +134,7 @@ def check_agreement(machines: "list[Machine]") -> None:
 
 
 def storage(where: str) -> str:
-    """A file that is written here can be seen on all machines, and removed again."""
+    """A file written here is visible on all machines and can be deleted."""
     from distpaml.doctor.survey import survey
     from distpaml.runtime.start import connected, running
     from distpaml.sweep.credentials import handed_out

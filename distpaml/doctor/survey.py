@@ -1,4 +1,4 @@
-"""What the machines of a cluster say of themselves: asked once, one process per machine."""
+"""Asks every machine of a cluster for its versions, clock and view of the storage."""
 
 import platform
 import socket
@@ -16,9 +16,9 @@ from distpaml.sweep.storage import Storage
 from distpaml.sweep.storage_check import trouble
 
 PACKAGES = ("distpaml", "gpytorch", "mujoco", "numpy", "ray", "torch")
-"""What results depend on."""
+"""Packages that results depend on."""
 SECONDS = 60.0
-"""That a machine has to answer."""
+"""Time limit for a machine's answer."""
 
 
 @dataclass(frozen=True)
@@ -27,14 +27,14 @@ class Machine:
 
     name: str
     ahead: float
-    """Seconds that its clock is ahead of the one here, as far as the time of a call can tell."""
+    """Seconds that its clock is ahead of ours, within the precision of a call."""
     versions: dict[str, str]
     trouble: str | None
-    """With the folder, if one was asked for."""
+    """What is wrong with the storage, if it was checked."""
 
 
 class Probe:
-    """Answers on its machine."""
+    """Runs on the machine and answers."""
 
     def about(self, storage: Storage | None) -> tuple[str, dict[str, str], str | None]:
         take_over()
@@ -46,7 +46,7 @@ class Probe:
 
 
 def survey(storage: Storage | None = None) -> list[Machine]:
-    """Every living machine of the cluster that this process is connected to; those that do not answer are left out."""
+    """Every machine of the connected cluster that answers."""
     nodes = [node["NodeID"] for node in ray.nodes() if node["Alive"]]
     probes = [_start(node) for node in nodes]
     asked = [probe.about.remote(storage) for probe in probes]
@@ -71,7 +71,7 @@ def _start(node: str) -> Any:
 
 
 def _ahead(probe: Any) -> float:
-    """Of three calls the quickest: the other clock was read in the middle of it, give or take half of its time."""
+    """From the fastest of three calls: the remote clock was read halfway, give or take half the call."""
     measured = []
     for _ in range(3):
         begin = time.time()

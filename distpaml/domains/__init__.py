@@ -3,8 +3,7 @@
 MuJoCo and dm_control are imported when a model is built, so that names and boxes can be read at once.
 """
 
-import inspect
-from difflib import get_close_matches
+from inspect import isabstract, isclass
 
 from distpaml.domains.base import Domain, SimulationError
 from distpaml.domains.cart_double_pole import CartDoublePole
@@ -12,7 +11,9 @@ from distpaml.domains.cartpole import CartPole, CartPoleLength, ShortCartPole
 from distpaml.domains.contract import check_domain
 from distpaml.domains.controls import alternating_ramp, control_signal
 from distpaml.domains.pendubot import Pendubot
+from distpaml.domains.signals import control_signals
 from distpaml.errors import UserError
+from distpaml.names import nearest
 from distpaml.plugins import load_object
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "alternating_ramp",
     "check_domain",
     "control_signal",
+    "control_signals",
     "get_domain",
 ]
 
@@ -40,18 +42,17 @@ def get_domain(name: str) -> type[Domain]:
     if ":" in name:
         return _imported(name)
     if name not in DOMAINS:
-        nearest = get_close_matches(name, DOMAINS, n=1)
-        hint = f"the nearest is {nearest[0]!r}" if nearest else f"there are {', '.join(DOMAINS)}"
-        raise UserError(f"domain.name is {name!r}, but there is no such domain; {hint}, or one's own as module:Class.")
+        known = nearest(name, DOMAINS)
+        raise UserError(f"domain.name is {name!r}, but there is no such domain{known}, or one's own as module:Class.")
     return DOMAINS[name]
 
 
 def _imported(name: str) -> type[Domain]:
     found = load_object(name, "domain.name")
     class_name = name.partition(":")[2]
-    if not (inspect.isclass(found) and issubclass(found, Domain)):
+    if not (isclass(found) and issubclass(found, Domain)):
         raise UserError(f"domain.name is {name!r}, but {class_name} is not a subclass of distpaml.domains.Domain.")
-    if inspect.isabstract(found):
+    if isabstract(found):
         lacking = ", ".join(sorted(found.__abstractmethods__))
         raise UserError(f"domain.name is {name!r}, but {class_name} lacks {lacking}.")
     return found

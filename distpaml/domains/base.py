@@ -35,6 +35,14 @@ class Domain(ABC):
     """C of the alternating ramp: controls lie in [-C, C]."""
     alternations: ClassVar[int]
     """How often the control changes its sign within a trajectory, plus one."""
+    controls: ClassVar[tuple[str, ...]] = ("control",)
+    """Names of the controls."""
+    limits: ClassVar[Mapping[str, tuple[float, float]]] = {}
+    """Intervals of controls that have their own; others have [-C, C]."""
+    control_noise: ClassVar[float | None] = 1.0
+    """Standard deviation of the noise on the ramp; None: a tenth of half the interval of each control."""
+    discrete_controls: ClassVar[bool] = False
+    """Whether controls are whole numbers."""
     variants: ClassVar[tuple[str, ...]] = ("paper",)
     """Ways to read the paper that this domain knows; the first is the default."""
 
@@ -49,7 +57,7 @@ class Domain(ABC):
 
     @abstractmethod
     def simulate(self, tasks: Array, starts: Array, controls: Array, threads: int = 1) -> Array:
-        """States [N, T, S] of N tasks [N, P] from `starts` [N, S] under `controls` [N, T - 1, 1].
+        """States [N, T, S] of N tasks [N, P] from `starts` [N, S] under `controls` [N, T - 1, U].
 
         Pure: the same task, start and controls give the same trajectory to the last bit, whatever else is in
         the batch. A simulation that diverges raises `SimulationError`, which names the task.
@@ -58,6 +66,10 @@ class Domain(ABC):
     def describe(self, task: Array) -> str:
         """The task's parameters by name: "pole_mass=0.5, pole_length=2"."""
         return ", ".join(f"{name}={value:g}" for name, value in zip(self.box, task, strict=True))
+
+    def look(self, states: Array, task: Array) -> Array | None:
+        """What states [..., S] of a task look like: points of a line [..., J, 2] in metres; None if it has no looks."""
+        return None
 
     def checked(self, tasks: ArrayLike, starts: ArrayLike, controls: ArrayLike) -> tuple[Array, Array, Array]:
         """The arguments of `simulate` as new float64 arrays, or a ValueError that says what is wrong."""
@@ -68,10 +80,10 @@ class Domain(ABC):
                 f"{self.name}: starts must have shape [{len(tasks)}, {len(self.states)}], one row "
                 f"({', '.join(self.states)}) per task, not {list(starts.shape)}."
             )
-        if controls.ndim != 3 or controls.shape[::2] != (len(tasks), 1):
+        if controls.ndim != 3 or controls.shape[::2] != (len(tasks), len(self.controls)):
             raise ValueError(
-                f"{self.name}: controls must have shape [{len(tasks)}, T - 1, 1], one signal per task, "
-                f"not {list(controls.shape)}."
+                f"{self.name}: controls must have shape [{len(tasks)}, T - 1, {len(self.controls)}], one signal per "
+                f"task, not {list(controls.shape)}."
             )
         for what, values in (("starts", starts), ("controls", controls)):
             if not np.isfinite(values).all():

@@ -7,7 +7,7 @@ from math import isfinite
 import numpy as np
 
 from distpaml.domains.base import Domain
-from distpaml.domains.controls import control_signal
+from distpaml.domains.signals import default_signals
 from distpaml.types import Array
 
 CORNERS = 64
@@ -143,8 +143,11 @@ def _response_faults(domain: Domain) -> Iterator[str]:
         low, high = (np.where(np.arange(len(centre)) == i, end, centre) for end in interval)
         if np.array_equal(trajectory(low, controls), trajectory(high, controls)):
             yield f"{name} makes no difference to the trajectory."
-    if np.array_equal(trajectory(centre, controls), trajectory(centre, 0 * controls)):
-        yield "the control makes no difference to the trajectory."
+    for i, name in enumerate(domain.controls):
+        without = np.where(np.arange(len(domain.controls)) == i, 0.0, controls)
+        if np.array_equal(trajectory(centre, controls), trajectory(centre, without)):
+            which = "" if len(domain.controls) == 1 else f" {name}"
+            yield f"the control{which} makes no difference to the trajectory."
 
 
 def _corners_and_centre(domain: Domain) -> Array:
@@ -154,9 +157,7 @@ def _corners_and_centre(domain: Domain) -> Array:
 
 
 def _controls(domain: Domain, seed: int) -> Array:
-    return control_signal(
-        domain.control_limit, domain.alternations, domain.trajectory_length, np.random.default_rng(seed)
-    )
+    return default_signals(domain, np.random.default_rng(seed))
 
 
 def _summary(value: object) -> str:

@@ -9,13 +9,14 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
 from distpaml.domains.base import Domain, SimulationError
+from distpaml.domains.stick_figure import StickFigure
 from distpaml.types import Array
 
 if TYPE_CHECKING:
@@ -26,18 +27,24 @@ HUGE = 1e10
 
 
 class Camera(NamedTuple):
-    """A fixed view along the y-axis, without perspective, so that lengths in pixels are in proportion."""
+    """A fixed view, along the y-axis unless turned, without perspective: lengths in pixels are in proportion."""
 
     centre: tuple[float, float, float]
     height: float
     """Metres from the lower to the upper edge of an image."""
+    azimuth: float = 90.0
+    """Degrees, as of MuJoCo's free camera: 90 looks along y, 180 against x."""
+    elevation: float = 0.0
+    """Degrees; -90 looks down from above."""
 
 
 class MujocoDomain(Domain):
-    """States are MuJoCo's qpos followed by qvel; the one control is the one actuator's."""
+    """States are MuJoCo's qpos, qvel and act, unless `observed` takes some of them; controls are the actuators'."""
 
     camera: ClassVar[Camera | None] = None
     """What sees all of every task's system at rest, if tasks can be described by images."""
+    integrator: ClassVar[int] = 1
+    """MuJoCo's mjtIntegrator: RK4."""
 
     @abstractmethod
     def spec(self, task: Array) -> MjSpec:
@@ -53,11 +60,9 @@ class MujocoDomain(Domain):
 
         The physics is the same to the last bit.
         """
-        import mujoco
-
         spec = self.spec(self.checked_tasks([task])[0])
         spec.option.timestep = self.dt / self.substeps
-        spec.option.integrator = mujoco.mjtIntegrator.mjINT_RK4
+        spec.option.integrator = self.integrator
         if not visual:
             _discard_visuals(spec)
         return spec.compile()
@@ -66,8 +71,9 @@ class MujocoDomain(Domain):
         tasks, starts, controls = self.checked(tasks, starts, controls)
         if len(tasks) == 0:
             return np.empty((0, controls.shape[1] + 1, len(self.states)))
-        models = [self.model(task, visual=False) for task in tasks]
-        states, failures = rollout(models, starts, controls, threads, self.substeps)
+        models = [self._to_step(task) for task in tasks]
+        whole = self.whole_states(starts), self.whole_controls(controls)
+        states, failures = rollout(models, *whole, threads, self.substeps)
         for task, failure in zip(tasks, failures, strict=True):
             if failure:
                 raise SimulationError(
@@ -75,13 +81,46 @@ class MujocoDomain(Domain):
                     f"{controls.shape[1]} (variant {self.variant!r}, dt {self.dt:g} s): take this task out "
                     "of the box, or lower the control limit."
                 )
-        return states
+        return self.observed(states)
+
+    @cached_property
+    def figure(self) -> StickFigure:
+        """How it is drawn."""
+        middle = np.array([(low + high) / 2 for low, high in self.box.values()])
+        model = self.model(middle)
+        start = self.whole_states(self.start(np.random.default_rng(0))[None])[0]
+        return StickFigure.of(model, start[: model.nq])
+
+    def look(self, states: Array, task: Array) -> Array | None:
+        model = self.model(task)
+        positions = self.whole_states(states.reshape(-1, states.shape[-1]))[:, : model.nq]
+        points = self.figure.points(model, positions)
+        return points.reshape(*states.shape[:-1], *points.shape[1:])
+
+    def _to_step(self, task: Array) -> MjModel:
+        try:
+            return self.model(task, visual=False)
+        except ValueError as error:
+            said = " ".join(str(error).split()).rstrip(".")
+            raise SimulationError(f"{self.name} with {self.describe(task)} cannot be compiled: {said}.") from error
+
+    def whole_states(self, starts: Array) -> Array:
+        """MuJoCo's states [N, nq + nv + na] from those of the domain [N, S]."""
+        return starts
+
+    def whole_controls(self, controls: Array) -> Array:
+        """Those of all actuators [N, T - 1, nu] from those of the domain [N, T - 1, U]."""
+        return controls
+
+    def observed(self, whole: Array) -> Array:
+        """The domain's states [N, T, S] among MuJoCo's [N, T, nq + nv + na]."""
+        return whole
 
 
 def rollout(
     models: Sequence[MjModel], starts: Array, controls: Array, threads: int = 1, substeps: int = 1
 ) -> tuple[Array, list[int]]:
-    """States [N, T, S] of N models from `starts` [N, S] under `controls` [N, T - 1, 1], each held for
+    """States [N, T, S] of N models from `starts` [N, S] under `controls` [N, T - 1, U], each held for
     `substeps` steps of the integrator; and for each trajectory the first step, from 1, that went wrong, or 0.
 
     MuJoCo resets a bad state, and after a warning its rollout only repeats the last one: time goes back or
@@ -90,11 +129,11 @@ def rollout(
     import mujoco
     import mujoco.rollout
 
-    positions, size = models[0].nq, models[0].nq + models[0].nv
-    if starts.shape[1] != size or models[0].na:
+    positions, velocities, activations = models[0].nq, models[0].nv, models[0].na
+    if starts.shape[1] != positions + velocities + activations:
         raise ValueError(
-            f"a domain's states must be MuJoCo's {positions} positions and {size - positions} velocities and "
-            f"nothing else, but it names {starts.shape[1]} states (activations: {models[0].na})."
+            f"a domain's states must be MuJoCo's {positions} positions and {velocities} velocities and "
+            f"nothing else, but it names {starts.shape[1]} states (activations: {activations})."
         )
     timed_starts = np.pad(starts, ((0, 0), (1, 0)))  # [N, 1 + S]
     held = np.pad(np.repeat(controls, substeps, axis=1), ((0, 0), (0, 1), (0, 0)))  # [N, M + 1, 1]

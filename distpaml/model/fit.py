@@ -20,7 +20,7 @@ from distpaml.model.starts import Start, starts
 
 COMPETING = 200
 """Inducing points while starts compete."""
-REMAINING = 0.01
+REMAINING = 1e-4
 """`inducing: auto` ends when the variance that is left, averaged over the points, is this part of the least noise."""
 
 BOXES: dict[str, Box] = {
@@ -58,13 +58,13 @@ def fit_collapsed(data: TrainingSet, last: LatentGP | None, model: ModelConfig, 
     if last is None:
         rivals = _settled(data, [first, *others], model, fit.settling, most=COMPETING)
         winner = max(rivals, key=lambda fit: fit.best)
+        place(winner.gp, data, model)
     else:
         rivals = _settled(data, others, model, fit.settling, most=COMPETING)
         challenger = max(rivals, key=lambda fit: fit.best)
         final = _settled(data, [first, Start(challenger.start, challenger.gp)], model, fit.settling)
         winner = max(final, key=lambda fit: fit.best)
         rivals += final
-    place(winner.gp, data, model)
     names = [name for name, _ in winner.gp.named_parameters()]
     if model.inducing_inputs == "data":
         names = [name for name in names if name not in INDUCING]

@@ -98,7 +98,8 @@ class Shard:
         size = len(self.x[b])
         return (slice(i, min(i + self.group, size)) for i in range(0, size, self.group))
 
-    def _tables(self, inputs: BoundInputs, b: int) -> _Tables:
+    def _tables(self, inputs: BoundInputs, b: int, correction_sum: Tensor | None = None) -> _Tables:
+        """The tables of a block; its part of R is added to `correction_sum` [L, L]."""
         block, x = self.blocks[b], self.x[b]
         mean, variance, weight = inputs.mean[block], inputs.variance[block], inputs.log_weight[block].exp()
         e1 = weight[:, None] * expected_kernel(mean, variance, inputs.zh)  # [B, L]
@@ -107,8 +108,12 @@ class Shard:
         phi = torch.linalg.solve_triangular(inputs.chol, psi1.flatten(0, 1).T, upper=False)
         tables = _Tables(psi1, phi, [], [])
         for g in self._groups(b):
-            tables.psi2.append(psi1[g].mT @ psi1[g])
-            tables.correction.append(psi2_correction(mean[g], variance[g], inputs.zh))
+            gram, correction = psi1[g].mT @ psi1[g], psi2_correction(mean[g], variance[g], inputs.zh)
+            product = gram * correction
+            if correction_sum is not None:
+                correction_sum.add_(product[0] if len(product) == 1 else product.sum(0))
+            tables.psi2.append(gram.add_(product))
+            tables.correction.append(correction)
         return tables
 
     def forward(self, inputs: BoundInputs) -> PartialStatistics:
@@ -118,13 +123,9 @@ class Shard:
         zeros = inputs.zx.new_zeros
         statistics = PartialStatistics(zeros(size, size), zeros(size, size), zeros(size, outputs))
         for b in range(len(self.blocks)):
-            tables = self._tables(inputs, b)
+            tables = self._tables(inputs, b, statistics.correction)
             statistics.square.addmm_(tables.phi, tables.phi.T)
             statistics.target.addmm_(tables.phi, self._weighted(inputs, b))
-            for psi2, correction in zip(tables.psi2, tables.correction, strict=True):
-                product = psi2 * correction
-                statistics.correction.add_(product[0] if len(product) == 1 else product.sum(0))
-                psi2.add_(product)
             if b < KEPT_BLOCKS:
                 self.kept.append(tables)
         return statistics
@@ -134,12 +135,7 @@ class Shard:
         kept = self.kept if inputs.evaluation == self.evaluation else []
         gradient = Gradient(*(torch.zeros_like(getattr(inputs, name)) for name in Gradient._fields))
         for b, block in enumerate(self.blocks):
-            if b < len(kept):
-                tables = kept[b]
-            else:
-                tables = self._tables(inputs, b)
-                for psi2, correction in zip(tables.psi2, tables.correction, strict=True):
-                    psi2.addcmul_(psi2, correction)
+            tables = kept[b] if b < len(kept) else self._tables(inputs, b)
             x, y = self.x[b], self._weighted(inputs, b)
             # dF/d(log Psi1) [B, T, L]: through Phi, then through R
             m = (y @ cotangent.target.T).addmm_(tables.phi.T, cotangent.features.T, alpha=2.0).view_as(tables.psi1)

@@ -1,13 +1,14 @@
-"""See what runs and sweeps did: `python -m distpaml.report DIR…` writes one self-contained page.
+"""The report: `python -m distpaml.report DIR…` writes one self-contained page about runs and sweeps.
 
-collect.py      directories → runs; what cannot be read is named and skipped
+collect.py      directories → runs; unreadable ones are listed and skipped
 statistics.py   curves over seeds, area under the curve, paired differences with bootstrap intervals
 claims.py       the paper's claims, each supported or not, with its numbers
-run_detail.py   the latent space, predictions and filmstrips of a run
-kinematics.py   what the paper's systems look like
-searches.py     samples of a search, what mattered, the best configuration
+run_detail.py   the latent space, predictions and rollouts of a run
+kinematics.py   joint positions of the paper's systems
+searches.py     samples of a search, importance of keys, the best configuration
 timings.py      seconds by stage, throughput, failures and retries
-payload.py      all of it as one tree of plain values: what the page shows
+styles.py       colours, dashes and markers of groups
+payload.py      everything that the page shows, as one tree of plain values
 page.py         that tree and the files in assets/ → one HTML file
 figures.py      the same figures as PDF and PNG, for papers
 image_figures.py   figures of runs whose tasks are described by images
@@ -19,10 +20,10 @@ from pathlib import Path
 
 
 def write_report(paths: Sequence[Path], out: Path, figures: bool = False) -> Path:
-    """Write `out`/index.html about all runs in `paths`, and the figures for papers if wanted; returns the page.
+    """Write `out`/index.html about all runs in `paths`, and figures for papers if asked for; returns the page.
 
-    `paths` are directories of sweeps, of runs, or of both. A damaged run is named on the page, never an error.
-    The page is replaced as a whole, so it can be written again and again while a sweep runs.
+    `paths` are directories of sweeps, of runs, or of both. Damaged runs are listed on the page and never raise.
+    The page is replaced atomically, so it can be rewritten while a sweep runs.
     """
     from distpaml.durable_io import write_durably
     from distpaml.errors import UserError

@@ -10,9 +10,11 @@ from distpaml.report import write_report
 
 def main(arguments: list[str] | None = None) -> int:
     parser = ArgumentParser(prog="python -m distpaml.report", description="One page about runs and sweeps.")
-    parser.add_argument("directories", nargs="+", type=Path, metavar="DIR", help="of a sweep, of a run, or of several")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="where to; DIR/report unless given")
-    parser.add_argument("--figures", action="store_true", help="the figures as PDF and PNG too, in report/figures")
+    parser.add_argument("directories", nargs="+", type=Path, metavar="DIR", help="a sweep, a run, or a folder of them")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="where to write (default: DIR/report)")
+    parser.add_argument(
+        "--figures", action="store_true", help="also write the figures as PDF and PNG, to report/figures"
+    )
     options = parser.parse_args(arguments)
     try:
         for directory in options.directories:

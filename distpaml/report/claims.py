@@ -1,8 +1,8 @@
 """The paper's claims about each of its experiments: supported, not supported, or not testable with these runs.
 
-An experiment is told by its descriptor: full is (i), partial (ii), noisy (iii), pixels (iv). A claim about PAML is put
-to both of its readings, `paml` and `paml-pool`, under both measures. The rule of each verdict is in its text and is
-the same for all runs. Verdicts are not corrected for their number, and intervals of few seeds are too short (see
+The descriptor tells which experiment it is: full is (i), partial (ii), noisy (iii), image (iv). Each claim is tested
+for every method that chooses by its model, under every error. A verdict states its rule, the same for all runs.
+Verdicts are not corrected for multiple testing, and intervals of few seeds are too short (see
 `distpaml.report.statistics.COVERAGE`).
 """
 
@@ -12,17 +12,17 @@ from functools import partial
 
 import numpy as np
 
+from distpaml.catalogue import HEADLINES, METHODS, baselines
 from distpaml.report.groups import ExperimentRuns, Group
-from distpaml.report.statistics import BASELINES, FEWEST, Difference, needed, paired
+from distpaml.report.statistics import FEWEST, Difference, needed, paired
 
-TESTED = ("rmse", "nll", "rmse_paper", "nll_paper")
 SUPPORTED, NOT_SUPPORTED, NOT_TESTABLE = "supported", "not supported", "not testable"
 TENTH = 0.1
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """One claim about one method, under one measure if it is about errors."""
+    """One claim about one method, under one measure if the claim is about errors."""
 
     claim: str
     rule: str
@@ -33,16 +33,16 @@ class Verdict:
 
 
 class _NotTestableError(Exception):
-    """What these data lack."""
+    """Says what these runs lack."""
 
 
 def claims(experiment: ExperimentRuns) -> list[Verdict]:
-    """Every claim of the paper about this experiment; none about an experiment that the paper does not have."""
+    """Every claim of the paper about this kind of experiment."""
     kind = experiment.config["descriptor"].get("kind")
     parts = {"full": _first, "partial": _second, "noisy": _third, "image": _fourth}.get(kind)
     if parts is None:
         return []
-    about = [group for group in experiment.groups if group.method in ("paml", "paml-pool")]
+    about = [group for group in experiment.groups if group.method in METHODS and METHODS[group.method].chooses]
     return [verdict for group in about for verdict in parts(experiment, group)]
 
 
@@ -63,12 +63,12 @@ def _first(experiment: ExperimentRuns, group: Group) -> Iterator[Verdict]:
         ),
     }
     for claim, (rule, test) in rules.items():
-        for measure in TESTED:
+        for measure in HEADLINES:
             yield _verdict(claim, rule, group, measure, partial(test, experiment, group, measure))
 
 
 def _second(experiment: ExperimentRuns, group: Group) -> Iterator[Verdict]:
-    for measure in TESTED:
+    for measure in HEADLINES:
         yield _verdict(
             "One added task is worth about five of the baselines'",
             "the mean curves of UNI and of LHS need at least four added tasks to come to the error after one",
@@ -110,7 +110,7 @@ def _third(experiment: ExperimentRuns, group: Group) -> Iterator[Verdict]:
 
 
 def _fourth(experiment: ExperimentRuns, group: Group) -> Iterator[Verdict]:
-    for measure in TESTED:
+    for measure in HEADLINES:
         yield _verdict(
             "Reaches the oracle's level faster than UNI",
             "the mean curve needs fewer added tasks than UNI's to go 90 % of the way from the first error to the "
@@ -143,7 +143,7 @@ def _below(experiment: ExperimentRuns, group: Group, measure: str) -> tuple[bool
         rounds = sorted((mine.keys() & theirs.keys()) - {0.0})
         lower = sum(mine[k] < theirs[k] for k in rounds)
         holds &= bool(difference.high is not None and difference.high < 0) and lower == len(rounds)
-        said.append(f"{name.upper()}: {_shown(difference)}, lower in {lower} of {len(rounds)} rounds")
+        said.append(f"{METHODS[name].label}: {_shown(difference)}, lower in {lower} of {len(rounds)} rounds")
     return holds, "; ".join(said) + "."
 
 
@@ -154,14 +154,14 @@ def _drop(experiment: ExperimentRuns, group: Group, measure: str) -> tuple[bool,
         difference = _difference(group, baseline, measure, 1)
         theirs = list(_mean(baseline, measure).values())
         holds &= bool(difference.high is not None and difference.high < 0)
-        said.append(f"{name.upper()}: falls by {theirs[0] - theirs[1]:.3g}, difference {_shown(difference)}")
+        said.append(f"{METHODS[name].label}: falls by {theirs[0] - theirs[1]:.3g}, difference {_shown(difference)}")
     return holds, f"Falls by {mine[0] - mine[1]:.3g}; " + "; ".join(said) + "."
 
 
 def _spread(experiment: ExperimentRuns, group: Group, measure: str) -> tuple[bool, str]:
     own = _deviation(group, measure)
     theirs = {name: _deviation(baseline, measure) for name, baseline in _baselines(experiment, group)}
-    said = ", ".join(f"{name.upper()} {value:.3g}" for name, value in theirs.items())
+    said = ", ".join(f"{METHODS[name].label} {value:.3g}" for name, value in theirs.items())
     return all(own < value for value in theirs.values()), f"{own:.3g}; {said}."
 
 
@@ -172,7 +172,10 @@ def _worth(experiment: ExperimentRuns, group: Group, measure: str) -> tuple[bool
         curve = _mean(baseline, measure)
         tasks[name] = needed(np.array(list(curve)), np.array(list(curve.values())), mine[1])
         horizon = max(horizon, *curve)
-    said = (f"{name.upper()} {f'more than {horizon:.0f}' if np.isinf(k) else f'{k:.0f}'}" for name, k in tasks.items())
+    said = (
+        f"{METHODS[name].label} {f'more than {horizon:.0f}' if np.isinf(k) else f'{k:.0f}'}"
+        for name, k in tasks.items()
+    )
     return min(tasks.values()) >= 4, f"{mine[1]:.3g} after one; added tasks to get there: {', '.join(said)}."
 
 
@@ -205,7 +208,7 @@ def _to_oracle(experiment: ExperimentRuns, group: Group, measure: str) -> tuple[
 
 
 def _baselines(experiment: ExperimentRuns, group: Group) -> list[tuple[str, Group]]:
-    found = [(name, experiment.baseline(group, name)) for name in BASELINES]
+    found = [(name, experiment.baseline(group, name)) for name in baselines()]
     if missing := [name for name, baseline in found if baseline is None]:
         raise _NotTestableError(f"there are no runs of {' and '.join(missing)} to compare with")
     return [(name, baseline) for name, baseline in found if baseline is not None]
@@ -232,7 +235,7 @@ def _deviation(group: Group, measure: str) -> float:
 
 
 def _parameter(experiment: ExperimentRuns, group: Group, name: str) -> list[np.ndarray]:
-    """What was chosen of a task parameter, in each run."""
+    """The chosen values of a task parameter, by run."""
     column = list(experiment.config["domain"]["box"]).index(name)
     return [
         np.array([added.task[column] for record in run.records[1:] for added in record.added]) for run in group.runs

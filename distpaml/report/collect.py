@@ -1,4 +1,4 @@
-"""From directories to runs. What is damaged is named, with a sentence, and left out."""
+"""From directories to runs. Damaged runs are left out and listed with the reason."""
 
 import json
 import os
@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from distpaml.catalogue import planned_rounds
 from distpaml.config.yaml_text import read
 from distpaml.errors import UserError
 from distpaml.records import read_records
@@ -14,9 +15,9 @@ from distpaml.rounds import Record
 
 Tree = dict[str, Any]
 UNIMPORTANT = ("name", "method", "seed", "out", "runtime")
-"""Keys that do not make a variant of an experiment."""
+"""Keys that do not define a variant of an experiment."""
 DEEPEST = 4
-"""How far below a given folder runs are looked for."""
+"""How deep to look for runs below a given folder."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +26,7 @@ class Run:
 
     path: Path
     config: Tree
-    """As written, not validated: a report needs no module of the user's."""
+    """As written, not validated: a report must not need the user's modules."""
     records: list[Record]
     sweep: "Sweep | None" = None
 
@@ -47,18 +48,17 @@ class Run:
 
     @property
     def complete(self) -> bool:
-        rounds = 0 if self.method == "oracle" else self.config["rounds"]
-        return len(self.records) == rounds + 1
+        return len(self.records) == planned_rounds(self.method, self.config["rounds"]) + 1
 
     @property
     def added(self) -> list[int]:
-        """Tasks that were added to the initial ones, by round."""
+        """Number of added tasks after each round."""
         return [record.tasks - self.records[0].tasks for record in self.records]
 
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """The directory of a sweep: what was asked for and what happened."""
+    """The directory of a sweep: its config and its events."""
 
     path: Path
     asked: Tree
@@ -67,7 +67,7 @@ class Sweep:
 
 @dataclass(frozen=True)
 class Problem:
-    """A directory that a report leaves out, wholly or in part, and why."""
+    """A directory that the report leaves out, wholly or in part, and why."""
 
     path: str
     said: str
@@ -79,12 +79,12 @@ class Collection:
     sweeps: list[Sweep] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     waiting: list[Path] = field(default_factory=list)
-    """Runs without a finished round: they have just begun, or ended before."""
+    """Runs without a finished round."""
     paths: list[Path] = field(default_factory=list)
 
 
 def collect(paths: Sequence[Path]) -> Collection:
-    """All runs in sweeps, run directories and folders of these; each run once, in a stable order."""
+    """All runs in sweeps, run directories and folders of them; each once, in a stable order."""
     found = Collection(paths=[Path(path) for path in paths])
     seen: set[Path] = set()
     for path in found.paths:
@@ -109,7 +109,7 @@ def leaves(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
 
 
 def _directories(path: Path, found: Collection, depth: int = 0) -> Iterator[tuple[Path, Sweep | None]]:
-    """Directories of runs at or below `path`, with the sweep they belong to; a run is not looked into."""
+    """Run directories at or below `path`, with their sweep."""
     if (path / "sweep.yaml").exists() or (path / "trials").is_dir():  # it has a lock, as a run has
         sweep = _sweep(path, found)
         trials = path / "trials"
@@ -144,11 +144,9 @@ def _add(folder: Path, sweep: Sweep | None, found: Collection) -> None:
             found.waiting.append(folder)
             return
         if not _last_line_is_whole(folder / "records.jsonl"):
-            found.problems.append(
-                Problem(str(folder), "Its last line is cut off: its finished rounds are used, the cut one is not.")
-            )
+            found.problems.append(Problem(str(folder), "Its last line is cut off; only the finished rounds are used."))
         found.runs.append(run)
-    except Exception as error:  # whatever is wrong with one run must not cost the report of the others
+    except Exception as error:  # one damaged run must not cost the report of the others
         found.problems.append(Problem(str(folder), f"It is left out. {_sentence(error)}"))
 
 

@@ -1,26 +1,21 @@
-"""The page's figures for papers, as PDF and PNG: the same numbers, drawn by matplotlib."""
+"""Figures for papers, as PDF and PNG: the page's numbers, drawn by matplotlib."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import Ellipse
 from matplotlib.ticker import MaxNLocator, NullLocator
 
+from distpaml.catalogue import MEASURES, METHODS, baselines
 from distpaml.report.packing import unpacked
+from distpaml.report.styles import PALETTE, matplotlib_style
 
-STYLES = {
-    "paml": ("#c8450c", "-", "o"),
-    "paml-pool": ("#0b62a8", (0, (6, 2)), "s"),
-    "uni": ("#a03c8c", (0, (1.5, 2)), "^"),
-    "lhs": ("#0d7f5f", (0, (6, 2, 1.5, 2)), "D"),
-    "oracle": ("#3d3a35", ":", ""),
-}
-OTHERS = ("#8a6a00", "#2b8fb8", "#6b4fc4", "#c8450c", "#0b62a8", "#a03c8c", "#0d7f5f")
-NAMES = {"rmse": "RMSE", "nll": "NLL (nats per number)"}
 SETTINGS: dict[Any, Any] = {
     "font.size": 8,
     "axes.spines.top": False,
@@ -32,10 +27,11 @@ SETTINGS: dict[Any, Any] = {
     "savefig.bbox": "tight",
     "text.parse_math": False,
 }
-STAGES = ("#c8450c", "#0d7f5f", "#0b62a8", "#8a6a00", "#6b4fc4")
+STAGES = tuple(PALETTE[name][0] for name in ("orange", "green", "blue", "ochre", "violet"))
+PREDICTED, SAMPLED, MUTED, INK = PALETTE["blue"][0], PALETTE["orange"][0], "#65625b", "#1d1c1a"
 TICKS = [size * 10.0**power for power in range(-3, 4) for size in (1, 2, 5)]
 MOST = 12
-"""Groups in one figure."""
+"""Most groups in one figure."""
 
 
 def write_figures(tree: dict[str, Any], folder: Path) -> list[Path]:
@@ -45,8 +41,9 @@ def write_figures(tree: dict[str, Any], folder: Path) -> list[Path]:
     with matplotlib.rc_context(SETTINGS):
         for entry in tree["experiments"]:
             figures = {
-                "curves": curves(entry, ""),
-                "curves-paper": curves(entry, "_paper"),
+                "curves": curves(entry, ("rmse", "nll")),
+                "curves-paper": curves(entry, ("rmse_paper", "nll_paper")),
+                "coverage": curves(entry, ("coverage", "coverage_worst")),
                 "differences": differences(entry),
                 "chosen": chosen(entry),
                 "stages": stage_times(entry),
@@ -56,7 +53,7 @@ def write_figures(tree: dict[str, Any], folder: Path) -> list[Path]:
                 detail = tree["details"][str(run["id"])]
                 figures["latent"] = latent(entry, run, detail["latent"])
                 figures["predictions"] = predictions(detail["predictions"]) if "predictions" in detail else None
-                figures["films"] = films(detail["films"]) if "films" in detail else None
+                figures["rollouts"] = rollouts(detail["rollouts"]) if "rollouts" in detail else None
             for name, figure in figures.items():
                 if figure is None:
                     continue
@@ -67,54 +64,63 @@ def write_figures(tree: dict[str, Any], folder: Path) -> list[Path]:
     return written
 
 
-def curves(entry: dict[str, Any], measure: str) -> Figure:
-    """RMSE and NLL against added tasks, mean ± standard error over seeds."""
+def curves(entry: dict[str, Any], measures: Sequence[str]) -> Figure:
+    """Measures against added tasks, one panel each, mean ± standard error over seeds."""
     figure = Figure(figsize=(6.8, 2.6), layout="constrained")
     axes = figure.subplots(1, 2)
-    for axis, kind in zip(axes, NAMES, strict=True):
+    for axis, measure in zip(axes, measures, strict=True):
         for number, group in enumerate(entry["groups"][:MOST]):
             colour, dashes, marker = _style(entry, number)
-            part = group["measures"][kind + measure]
+            part = group["measures"][measure]
             mean, error = (np.array(part[key], float) for key in ("mean", "error"))
-            if group["method"] == "oracle":
+            if not group["has_rounds"]:
                 axis.axhline(mean[0], color=colour, ls=dashes, lw=1.2, label=group["label"])
                 continue
             axis.plot(group["added"], mean, color=colour, ls=dashes, marker=marker, ms=3, lw=1.3, label=group["label"])
             axis.fill_between(group["added"], mean - error, mean + error, color=colour, alpha=0.15, lw=0)
-        axis.set_yscale("log" if kind == "rmse" else "asinh")
-        sizes = TICKS if kind == "rmse" else [size for size in TICKS if size >= 1.0]
-        ticks = [0.0, *sizes, *(-size for size in sizes)]
-        low, high = axis.get_ylim()
-        axis.set_yticks([tick for tick in ticks if low <= tick <= high])
-        axis.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-        axis.yaxis.set_minor_locator(NullLocator())
+        nominal = MEASURES[measure].nominal
+        if nominal is None:
+            _nonlinear(axis, "log" if measure.startswith("rmse") else "asinh")
+        else:
+            axis.axhline(nominal, color=MUTED, lw=0.8, ls="--")
         axis.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axis.set(xlabel="added tasks", ylabel=NAMES[kind], ylim=(low, high))
+        axis.set(xlabel="added tasks", ylabel=_named(measure))
     figure.legend(*axes[0].get_legend_handles_labels(), fontsize=7, ncols=6, loc="outside upper center")
     return figure
+
+
+def _nonlinear(axis: Axes, scale: Literal["log", "asinh"]) -> None:
+    """A scale whose ticks are plain numbers."""
+    axis.set_yscale(scale)
+    sizes = [size for size in TICKS if scale == "log" or size >= 1.0]
+    low, high = axis.get_ylim()
+    axis.set_yticks([tick for tick in (0.0, *sizes, *(-size for size in sizes)) if low <= tick <= high])
+    axis.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axis.yaxis.set_minor_locator(NullLocator())
+    axis.set_ylim(low, high)
 
 
 def differences(entry: dict[str, Any]) -> Figure | None:
     """Paired differences to the baselines over the horizon, with their intervals."""
     rows = entry["table"]["rmse"], entry["table"]["nll"]
-    names = [(row["group"], name) for row in rows[0] for name in ("uni", "lhs") if row.get(f"area-{name}") is not None][
+    names = [(row["group"], name) for row in rows[0] for name in baselines() if row.get(f"area-{name}") is not None][
         : 2 * MOST
     ]
     if not names:
         return None
     figure = Figure(figsize=(6.8, 0.6 + 0.25 * len(names)), layout="constrained")
     axes = figure.subplots(1, 2, sharey=True)
-    for axis, table, kind in zip(axes, rows, NAMES, strict=True):
+    for axis, table, kind in zip(axes, rows, ("rmse", "nll"), strict=True):
         by_group = {row["group"]: row for row in table}
         for place, (number, name) in enumerate(names):
             part = by_group[number][f"area-{name}"]
             colour, _, marker = _style(entry, number)
             if part["low"] is not None:
                 axis.plot([part["low"], part["high"]], [place, place], color=colour, lw=1.4)
-            axis.plot(part["mean"], place, marker=marker or "o", color=colour, ms=4)
-        axis.axvline(0.0, color="#65625b", lw=0.8, ls="--")
-        axis.set_xlabel(f"difference in {NAMES[kind]}")
-    labels = [f"{entry['groups'][number]['label']} − {name.upper()}" for number, name in names]
+            axis.plot(part["mean"], place, marker=marker, color=colour, ms=4)
+        axis.axvline(0.0, color=MUTED, lw=0.8, ls="--")
+        axis.set_xlabel(f"difference in {_named(kind)}")
+    labels = [f"{entry['groups'][number]['label']} − {METHODS[name].label}" for number, name in names]
     axes[0].set_yticks(range(len(names)), labels)
     axes[0].invert_yaxis()
     return figure
@@ -122,7 +128,7 @@ def differences(entry: dict[str, Any]) -> Figure | None:
 
 def chosen(entry: dict[str, Any]) -> Figure | None:
     """Chosen tasks in the first two parameters, one panel per method, all seeds."""
-    groups = [(n, group) for n, group in enumerate(entry["groups"]) if group["method"] != "oracle"][:MOST]
+    groups = [(n, group) for n, group in enumerate(entry["groups"]) if group["has_rounds"]][:MOST]
     if len(entry["parameters"]) < 2 or not groups:
         return None
     first, second = entry["parameters"][:2]
@@ -138,8 +144,8 @@ def chosen(entry: dict[str, Any]) -> Figure | None:
         tasks = [task for run in entry["runs"] if run["group"] == number for task in run["tasks"]]
         added = np.array([task[1:3] for task in tasks if task[0]]).reshape(-1, 2)
         initial = np.array([task[1:3] for task in tasks if not task[0]]).reshape(-1, 2)
-        axis.scatter(*initial.T, s=14, marker="D", facecolors="none", edgecolors="#65625b", lw=0.7)
-        axis.scatter(*added.T, s=12, marker=marker or "o", color=colour, alpha=0.7, lw=0)
+        axis.scatter(*initial.T, s=14, marker="D", facecolors="none", edgecolors=MUTED, lw=0.7)
+        axis.scatter(*added.T, s=12, marker=marker, color=colour, alpha=0.7, lw=0)
         axis.set_title(group["label"], fontsize=8)
     for axis in axes[-1]:
         axis.set_xlabel(first["name"].replace("_", " "))
@@ -158,10 +164,10 @@ def latent(entry: dict[str, Any], run: dict[str, Any], detail: dict[str, Any]) -
     mean, spread = np.array(detail["mean"][-1]), np.array(detail["spread"][-1])
     values = [task[1] for task in run["tasks"]]
     for centre, (a, b) in zip(mean, 4.0 * spread, strict=True):
-        axis.add_patch(Ellipse(tuple(centre), a, b, facecolor="#65625b33", edgecolor="#65625b", lw=0.5))
+        axis.add_patch(Ellipse(tuple(centre), a, b, facecolor=f"{MUTED}33", edgecolor=MUTED, lw=0.5))
     norm = Normalize(parameter["low"], parameter["high"])
     x, y = mean.T
-    dots = axis.scatter(x, y, s=22, c=values, cmap="viridis", norm=norm, edgecolors="#1d1c1a", lw=0.5, zorder=3)
+    dots = axis.scatter(x, y, s=22, c=values, cmap="viridis", norm=norm, edgecolors=INK, lw=0.5, zorder=3)
     for centre, task in zip(mean, run["tasks"], strict=True):
         axis.annotate(str(task[0]), tuple(centre), xytext=(3, 3), textcoords="offset points", fontsize=6)
     figure.colorbar(dots, label=parameter["name"].replace("_", " "))
@@ -182,9 +188,9 @@ def predictions(shown: dict[str, Any], output: int = 0) -> Figure:
     for axis in axes.flat[len(true) :]:
         axis.set_visible(False)
     for axis, name, y, m, d in zip(axes.flat, shown["tasks"], true, mean, deviation, strict=False):
-        axis.fill_between(times, m - 2 * d, m + 2 * d, color="#0b62a8", alpha=0.25, lw=0)
-        axis.plot(times, m, color="#0b62a8", ls="--", lw=1)
-        axis.plot(times, y, ".", color="#1d1c1a", ms=2)
+        axis.fill_between(times, m - 2 * d, m + 2 * d, color=PREDICTED, alpha=0.25, lw=0)
+        axis.plot(times, m, color=PREDICTED, ls="--", lw=1)
+        axis.plot(times, y, ".", color=INK, ms=2)
         axis.set_title(name.replace("_", " "), fontsize=6)
     for axis in axes[-1]:
         axis.set_xlabel("seconds")
@@ -193,19 +199,19 @@ def predictions(shown: dict[str, Any], output: int = 0) -> Figure:
     return figure
 
 
-def films(shown: list[dict[str, Any]]) -> Figure:
+def rollouts(shown: list[dict[str, Any]]) -> Figure:
     """The true motion over sampled predictions, a row per test task."""
     columns = len(shown[0]["times"])
     figure = Figure(figsize=(0.75 * columns, 0.95 * len(shown)), layout="constrained")
-    for row, film in zip(figure.subplots(len(shown), columns, squeeze=False), shown, strict=True):
-        for axis, time, true, samples in zip(row, film["times"], film["true"], film["samples"], strict=True):
+    for row, strip in zip(figure.subplots(len(shown), columns, squeeze=False), shown, strict=True):
+        for axis, time, true, samples in zip(row, strip["times"], strip["true"], strip["samples"], strict=True):
             for joints in samples:
-                axis.plot(*np.array(joints).T, color="#c8450c", alpha=0.3, lw=1.2)
-            axis.plot(*np.array(true).T, color="#1d1c1a", lw=1.6, marker="o", ms=1.5)
-            reach = 1.15 * film["reach"]
+                axis.plot(*np.array(joints).T, color=SAMPLED, alpha=0.3, lw=1.2)
+            axis.plot(*np.array(true).T, color=INK, lw=1.6, marker="o", ms=1.5)
+            reach = 1.15 * strip["reach"]
             axis.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal", xticks=[], yticks=[])
             axis.set_xlabel(f"{time:g} s", fontsize=6)
-        row[0].set_title(film["task"].replace("_", " "), fontsize=6, loc="left")
+        row[0].set_title(strip["task"].replace("_", " "), fontsize=6, loc="left")
     return figure
 
 
@@ -229,13 +235,13 @@ def stage_times(entry: dict[str, Any]) -> Figure:
 
 
 def _style(entry: dict[str, Any], number: int) -> tuple[str, Any, str]:
-    method = entry["groups"][number]["method"]
-    alone = sum(group["method"] == method for group in entry["groups"]) == 1
-    if alone and method in STYLES:
-        return STYLES[method]
-    return OTHERS[number % len(OTHERS)], ("-", "--", ":", "-.")[number % 4], "osD^"[number % 4]
+    return matplotlib_style(entry["groups"][number]["style"])
+
+
+def _named(measure: str) -> str:
+    return f"{MEASURES[measure].label} ({MEASURES[measure].unit})"
 
 
 def _safe(name: str) -> str:
-    """A name that is a file's: letters, digits, and dashes for the rest."""
+    """A valid file name: letters, digits, and dashes for the rest."""
     return "".join(character if character.isalnum() or character in "_-" else "-" for character in name)[:80]

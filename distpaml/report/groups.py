@@ -1,4 +1,4 @@
-"""Runs that belong together: an experiment by its name, and in it a group per method and variant."""
+"""Groups runs: experiments by name, and in each a group per method and variant."""
 
 import json
 from collections.abc import Sequence
@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from distpaml.catalogue import METHODS
 from distpaml.report.collect import UNIMPORTANT, Collection, Problem, Run, leaves
 from distpaml.report.statistics import Curves
 
-ORDER = ("paml", "paml-pool", "uni", "lhs", "oracle")
+CONTENTS = ("domain.mjcf.xml", "domain.mjcf.assets")
+"""Whole files; their hashes tell whether they differ."""
 SPELT_OUT = 3
-"""Keys that a label names; a variant of more keys has a number."""
+"""Most keys in a label; a variant of more keys gets a number."""
 
 
 @dataclass(eq=False)
@@ -31,7 +33,7 @@ class Group:
 
 @dataclass(eq=False)
 class ExperimentRuns:
-    """All runs whose configs have one name."""
+    """All runs whose configs share a name."""
 
     name: str
     groups: list[Group]
@@ -45,14 +47,14 @@ class ExperimentRuns:
         return self.groups[0].runs[0].config
 
     def baseline(self, group: Group, method: str) -> Group | None:
-        """The group of `method` that `group` is compared with: of the same variant, or the only one."""
+        """The group of `method` to compare with: the one of the same variant, or the only one."""
         candidates = [other for other in self.groups if other.method == method]
         same = [other for other in candidates if other.variant == group.variant]
         return same[0] if same else candidates[0] if len(candidates) == 1 else None
 
 
 def experiments(found: Collection) -> list[ExperimentRuns]:
-    """Grouped and ordered; of two runs of the same group and seed the second is left out, and named."""
+    """Grouped and ordered; a second run of the same group and seed is left out and listed."""
     names = sorted({run.experiment for run in found.runs})
     return [
         ExperimentRuns(name, _groups([run for run in found.runs if run.experiment == name], found.problems))
@@ -63,7 +65,8 @@ def experiments(found: Collection) -> list[ExperimentRuns]:
 def _groups(runs: Sequence[Run], problems: list[Problem]) -> list[Group]:
     flat = [{key: json.dumps(value) for key, value in leaves(run.config)} for run in runs]
     keys = dict.fromkeys(key for leaf in flat for key in leaf if key.partition(".")[0] not in UNIMPORTANT)
-    differing = [key for key in keys if len({leaf.get(key) for leaf in flat}) > 1]
+    told = [key for key in keys if not key.startswith(CONTENTS)]
+    differing = [key for key in told if len({leaf.get(key) for leaf in flat}) > 1]
     groups: dict[tuple, Group] = {}
     for run, leaf in zip(runs, flat, strict=True):
         variant = {key: json.loads(leaf[key]) if key in leaf else None for key in differing}
@@ -88,7 +91,7 @@ def sample(run: Run) -> str | None:
 
 
 def _rank(method: str) -> int:
-    return ORDER.index(method) if method in ORDER else len(ORDER)
+    return list(METHODS).index(method) if method in METHODS else len(METHODS)
 
 
 def _label(group: Group, number: int, one_method: bool) -> str:

@@ -15,7 +15,7 @@ GREY = {"cmap": "gray", "vmin": 0.0, "vmax": 1.0}
 
 
 def image_figures(path: Path, kind: str) -> list[dict[str, Any]]:
-    """Title and PNG (as a data address) of every figure of the run in `path`; none unless its descriptor is `image`."""
+    """Title and PNG (as a data URL) of every figure of the run in `path`; none unless its descriptor is `image`."""
     if kind != "image":
         return []
     entries = []
@@ -28,20 +28,20 @@ def image_figures(path: Path, kind: str) -> list[dict[str, Any]]:
 
 
 def figures(run: Path) -> dict[str, Figure]:
-    """All of them by title; none for a run without images."""
+    """All figures by title; none for a run without images."""
     records = read_records(run)
     if not records or "images" not in (first := read_arrays(run, 0)):
         return {}
     rounds = {record.round: read_arrays(run, record.round) for record in records}
     return {
         "The images to choose from": candidate_images(first, records),
-        "Samples from the prior of the network": prior_samples(rounds),
-        "The latent space, by what the images show": latent_space(rounds[records[-1].round], records),
+        "Samples from the network's prior": prior_samples(rounds),
+        "The latent space, coloured by the true parameter": latent_space(rounds[records[-1].round], records),
     }
 
 
 def candidate_images(first: dict[str, Any], records: list[Record]) -> Figure:
-    """All images in order, those that became tasks with the round they were chosen in."""
+    """All images in order; those that became tasks carry the round that chose them."""
     images, labels = first["images"].astype(float), first["image_labels"]
     chosen = {added.descriptor: record.round for record in records for added in record.added}
     columns = min(20, len(images))
@@ -58,7 +58,7 @@ def candidate_images(first: dict[str, Any], records: list[Record]) -> Figure:
 
 
 def prior_samples(rounds: dict[int, dict[str, Any]]) -> Figure:
-    """What the decoder makes of the same latents h ~ N(0, I) in every round: a column per round."""
+    """The same latents h ~ N(0, I), decoded in every round: a column per round."""
     samples = {number: arrays["prior_samples"].astype(float) for number, arrays in rounds.items()}
     size, height, width = next(iter(samples.values())).shape
     figure = Figure(figsize=(0.6 * len(samples) + 0.4, 0.6 * size * height / width * 0.5 + 0.4))
@@ -73,7 +73,7 @@ def prior_samples(rounds: dict[int, dict[str, Any]]) -> Figure:
 
 
 def latent_space(arrays: dict[str, Any], records: list[Record]) -> Figure:
-    """Where the newest network puts every image, coloured by the parameter that it shows; numbers are rounds."""
+    """Every image encoded by the newest network, coloured by its true parameter; numbers are rounds."""
     mean, labels = arrays["image_mean"], arrays["image_labels"]
     second = mean[:, 1] if mean.shape[1] > 1 else np.zeros(len(mean))
     figure = Figure(figsize=(6.0, 4.5))

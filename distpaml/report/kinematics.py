@@ -1,13 +1,15 @@
-"""What the paper's systems look like: joints of their links, from a state and a task.
+"""Joint positions of systems, from a state and a task; the paper's by formula.
 
-theta = 0 is upright and turns towards +x, as in MuJoCo's models: the end of a link of length l at angle a from a joint
-at (x, z) is (x + l sin a, z + l cos a). The angle of a second link is relative to the first.
+theta = 0 is upright and positive angles turn towards +x, as in MuJoCo's models: the end of a link of length l
+at angle a from a joint at (x, z) is (x + l sin a, z + l cos a). The angle of a second link is relative to the first.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
+from distpaml.domains import DOMAINS, Domain
 from distpaml.types import Array
 
 Joints = Callable[[Array, Mapping[str, float]], Array]
@@ -44,3 +46,35 @@ LOOKS: dict[str, Joints] = {
 }
 """Joints [..., J, 2] in metres from states [..., S] and a task, by the name of the domain."""
 CARTS = ("cartpole", "cartpole_length", "cartpole_short", "cart_double_pole")
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a domain's states are drawn."""
+
+    points: Callable[[Array, Array], Array]
+    """Points of a line [..., J, 2] from states [..., S] of a task [P]."""
+    cart: bool = False
+    """Whether it is a cart on a rail."""
+    straight: bool = False
+    """Whether the line is links end to end, and not a tour of a tree."""
+
+    def centre(self, points: Array) -> Array:
+        """What the middle of a picture shows, [..., 2]: the cart, on its rail, or the first joint."""
+        return points[..., 0, :] * [1.0, 0.0] if self.cart else points[..., 0, :]
+
+    def reach(self, points: Array) -> float:
+        """How far the line [F, J, 2] can go from the middle; of a tour, how far it goes."""
+        if self.straight:
+            return float(np.linalg.norm(np.diff(points[0], axis=0), axis=-1).sum())
+        return max(float(np.linalg.norm(points - self.centre(points)[:, None], axis=-1).max()), 1e-6)
+
+
+def look_of(domain: Domain, start: Array) -> Look | None:
+    """How a domain is drawn, if it can be: by the formulas here or by its own `look`, tried on `start` [S]."""
+    if domain.name in LOOKS and DOMAINS.get(domain.name) is type(domain):
+        formula = LOOKS[domain.name]
+        points = lambda states, task: formula(states, dict(zip(domain.box, task.tolist(), strict=True)))  # noqa: E731
+        return Look(points, cart=domain.name in CARTS, straight=True)
+    middle = np.array([(low + high) / 2 for low, high in domain.box.values()])
+    return None if domain.look(start, middle) is None else Look(domain.look)  # type: ignore[arg-type]

@@ -1,7 +1,7 @@
 """The report, live while a sweep runs; the command is `python -m distpaml.dashboard`.
 
-Served to this machine only. The page asks for news every two seconds and redraws, without losing what its reader has
-chosen; the report is made again when a record, an event or a run was added.
+Served to this machine only. The page polls every two seconds and redraws without losing the reader's choices; the
+report is rebuilt when a record, an event or a run was added.
 """
 
 import errno
@@ -18,7 +18,7 @@ WATCHED = ("records.jsonl", "events.jsonl", "sweep.yaml", "lock")
 
 
 class News:
-    """The newest payload of a report, made again only when something in its directories has changed."""
+    """The newest payload of a report, rebuilt only when its directories change."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
         self.paths = list(paths)
@@ -27,7 +27,7 @@ class News:
         self.json, self.page, self.tag = b"", b"", ""
 
     def refresh(self) -> None:
-        """Look, and make the report if there is something new."""
+        """Rebuild the report if something changed."""
         from distpaml.report.collect import collect
         from distpaml.report.page import html, text
         from distpaml.report.payload import payload
@@ -42,15 +42,15 @@ class News:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Two addresses: the page, and its data as JSON."""
+    """Serves the page, and its data as JSON."""
 
     news: News
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
         host = (self.headers.get("Host") or "").rpartition(":")[0] or self.headers.get("Host")
-        if host not in (HOST, "localhost"):  # a name that was made to point here by somebody else's page
-            self._answer(403, b"This dashboard is for this machine only.\n", "text/plain; charset=utf-8")
+        if host not in (HOST, "localhost"):  # DNS rebinding: another site's name that points here
+            self._answer(403, b"This dashboard serves this machine only.\n", "text/plain; charset=utf-8")
             return
         address = self.path.partition("?")[0]
         if address not in ("/", "/index.html", "/data.json"):
@@ -73,11 +73,11 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nothing: every open page asks every two seconds."""
+        """Nothing: every open page polls every two seconds."""
 
 
 def serve(paths: Sequence[Path], port: int = PORT) -> ThreadingHTTPServer:
-    """A server that is ready, at `server.server_address`; port 0 takes any that is free."""
+    """A server that listens at `server.server_address`; port 0 takes any free port."""
     handler = type("Handler", (Handler,), {"news": News(paths)})
     try:
         server = ThreadingHTTPServer((HOST, port), handler)
@@ -92,7 +92,7 @@ def serve(paths: Sequence[Path], port: int = PORT) -> ThreadingHTTPServer:
 
 
 def state_of(paths: Sequence[Path]) -> tuple:
-    """Sizes and times of all that a report is made of."""
+    """Sizes and times of all files behind a report."""
     found = []
     for path in paths:
         for name in WATCHED:

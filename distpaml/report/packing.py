@@ -1,4 +1,4 @@
-"""Numbers in few bytes: rounded for JSON, or packed as steps between the lowest and the highest."""
+"""Numbers in few bytes: rounded for JSON, or quantised between the lowest and the highest."""
 
 from base64 import b64decode, b64encode
 from typing import Any
@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 
 def rounded(values: ArrayLike, digits: int = 5) -> Any:
-    """Nested lists with so many significant digits; None for what is not finite."""
+    """Nested lists with `digits` significant digits; None for non-finite numbers."""
     array = np.asarray(values, float)
     if array.ndim:
         return [rounded(row, digits) for row in array]

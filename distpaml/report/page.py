@@ -1,34 +1,31 @@
-"""One HTML file that holds everything: the tree of `contents`, the style and the script.
+"""One HTML file that holds everything: the tree of `distpaml.report.payload`, the styles and the scripts.
 
-Nothing is fetched: the page's own policy forbids it. Scripts and styles are allowed by their hashes, so that nothing
-that comes from a file of a run could ever run; the script makes text of it, never markup.
+The page fetches nothing: its own security policy forbids it. Scripts and styles are allowed by their hashes, so text
+from a run's files can never execute; the scripts insert it as text, never as markup.
 """
 
 import html as escaping
 import json
 from base64 import b64encode
+from collections.abc import Sequence
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 from string import Template
 from typing import Any
 
+from distpaml.report.styles import css
+
 SCRIPTS = (
-    "dom.js",
-    "charts.js",
-    "curves.js",
-    "compare.js",
-    "claims.js",
-    "run_detail.js",
-    "search.js",
-    "timings.js",
-    "main.js",
-)
+    "dom.js", "axes.js", "hover.js", "charts.js", "curves.js", "compare.js", "claims.js", "latent.js", "predictions.js",
+    "run_detail.js", "search.js", "timings.js", "main.js",
+)  # fmt: skip
+STYLES = ("theme.css", "layout.css", "figures.css", "media.css")
 
 
 def html(tree: dict[str, Any], live: bool = False) -> str:
-    """The page about `tree`; a live one asks its own server, and nobody else, for news."""
-    style, script = _asset("style.css"), f'"use strict";\n(() => {{\n{"".join(map(_asset, SCRIPTS))}}})();\n'
+    """The page about `tree`; a live page polls its own server, and no other."""
+    style, script = css() + _joined(STYLES), f'"use strict";\n(() => {{\n{_joined(SCRIPTS)}}})();\n'
     policy = (
         f"default-src 'none'; img-src data:; style-src {_hash(style)}; script-src {_hash(script)}; "
         f"connect-src '{'self' if live else 'none'}'; base-uri 'none'; form-action 'none'"
@@ -48,6 +45,10 @@ def html(tree: dict[str, Any], live: bool = False) -> str:
 def text(tree: dict[str, Any]) -> str:
     """The tree as compact JSON."""
     return json.dumps(tree, separators=(",", ":"), allow_nan=False)
+
+
+def _joined(names: Sequence[str]) -> str:
+    return "".join(map(_asset, names))
 
 
 @cache

@@ -1,4 +1,4 @@
-"""All that the page shows, as one tree of plain values. The page itself computes nothing but what a reader asks for."""
+"""Everything that the page shows, as one tree of plain values; the page only draws."""
 
 import logging
 from collections.abc import Iterator
@@ -6,33 +6,35 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
+from distpaml.catalogue import ERRORS, MEASURES, METHODS, baselines, planned_rounds
 from distpaml.report.claims import claims
 from distpaml.report.collect import Collection, Problem, Run
 from distpaml.report.groups import ExperimentRuns, Group, experiments
 from distpaml.report.image_figures import image_figures
 from distpaml.report.packing import rounded
 from distpaml.report.searches import searches
-from distpaml.report.statistics import BASELINES, COVERAGE, MEASURES, area, paired
+from distpaml.report.statistics import COVERAGE, area, paired
+from distpaml.report.styles import group_styles
 from distpaml.report.timings import reliability, stages
 
 DETAILS = 24
-"""Runs that a page shows in detail, about 40 kB each; all others are one command away."""
+"""Most runs that a page shows in detail, about 40 kB each."""
 COMPARED = 24
-"""Groups of an experiment that are compared with the baselines, the best ones; a search has many."""
+"""Most groups of an experiment to compare with the baselines, best first; a search has many."""
 DIGITS = 6
 
 _log = logging.getLogger(__name__)
 
 
 def payload(found: Collection) -> dict[str, Any]:
-    """The whole report. Something that fails costs its own figure only, and the page names it."""
+    """The whole report. A failure costs only its own figure, and the page lists it."""
     grouped = experiments(found)
     identity = {id(run): number for number, run in enumerate(run for part in grouped for run in part.runs)}
     entries = []
     for part in grouped:
         try:
             entries.append(_experiment(part, identity))
-        except Exception as error:  # a report is written at the end of long sweeps: it must not be what fails
+        except Exception as error:  # the report ends a long sweep: it must not be what fails
             _log.exception("The report leaves out the experiment %s", part.name)
             found.problems.append(Problem(part.name, f"It is left out: {type(error).__name__}: {error}."))
     details = dict(_details(grouped, identity, found))
@@ -46,6 +48,9 @@ def payload(found: Collection) -> dict[str, Any]:
         "written": datetime.now(UTC).isoformat(timespec="seconds"),
         "paths": [str(path) for path in found.paths],
         "runs": len(identity),
+        "methods": {name: asdict(method) for name, method in METHODS.items()},
+        "baselines": baselines(),
+        "measures": {name: asdict(measure) for name, measure in MEASURES.items()},
         "coverage": [list(pair) for pair in COVERAGE.items()],
         "complete": sum(run.complete for part in grouped for run in part.runs),
         "experiments": entries,
@@ -72,6 +77,7 @@ def _experiment(part: ExperimentRuns, identity: dict[int, int]) -> dict[str, Any
         "fit": config.get("fit", {}).get("kind"),
         "test tasks per parameter": config.get("evaluation", {}).get("grid"),
     }
+    styles = group_styles([group.method for group in part.groups])
     varied = set(part.groups[0].variant)
     keys = {"domain.variant": "variant", "rounds": "rounds", "model.inducing": "inducing points", "fit.kind": "fit"}
     for key, fact in keys.items():
@@ -82,7 +88,9 @@ def _experiment(part: ExperimentRuns, identity: dict[int, int]) -> dict[str, Any
         "facts": {key: str(value) for key, value in facts.items() if value is not None},
         "parameters": [{"name": name, "low": low, "high": high} for name, (low, high) in box.items()],
         "hidden": list(descriptor.get("hidden") or []),
-        "groups": [_group(group, identity) for group in part.groups],
+        "groups": [
+            _group(group, identity) | {"style": style} for group, style in zip(part.groups, styles, strict=True)
+        ],
         "table": _table(part),
         "claims": [asdict(verdict) for verdict in claims(part)] if len(part.groups) <= COMPARED else [],
         "runs": [_run(run, identity, len(extra), part) for run in part.runs],
@@ -91,7 +99,7 @@ def _experiment(part: ExperimentRuns, identity: dict[int, int]) -> dict[str, Any
 
 
 def _group(group: Group, identity: dict[int, int]) -> dict[str, Any]:
-    curves = group.curves
+    curves, info = group.curves, METHODS.get(group.method)
     measures = {}
     for measure in MEASURES:
         mean, error, count = curves.mean(measure)
@@ -104,6 +112,8 @@ def _group(group: Group, identity: dict[int, int]) -> dict[str, Any]:
     return {
         "label": group.label,
         "method": group.method,
+        "has_rounds": _has_rounds(group.method),
+        "chooses": info is not None and info.chooses,
         "variant": {key: str(value) for key, value in group.variant.items()},
         "seeds": list(curves.seeds),
         "finished": len(curves.finished()),
@@ -115,12 +125,12 @@ def _group(group: Group, identity: dict[int, int]) -> dict[str, Any]:
 
 
 def _table(part: ExperimentRuns) -> dict[str, list[dict[str, Any]]]:
-    """By measure one row for every group that adds tasks: the last error, the area, differences to the baselines."""
-    table: dict[str, list[dict[str, Any]]] = {measure: [] for measure in MEASURES}
-    active = [(number, group) for number, group in enumerate(part.groups) if group.method != "oracle"]
-    best = sorted(active, key=lambda entry: entry[1].curves.mean("rmse")[0][-1])[:COMPARED]
+    """By error, one row per group that adds tasks: last error, area, differences to the baselines."""
+    table: dict[str, list[dict[str, Any]]] = {measure: [] for measure in ERRORS}
+    adding = [(number, group) for number, group in enumerate(part.groups) if _has_rounds(group.method)]
+    best = sorted(adding, key=lambda entry: entry[1].curves.mean("rmse")[0][-1])[:COMPARED]
     for number, group in sorted(best, key=lambda entry: entry[0]):
-        for measure in MEASURES:
+        for measure in ERRORS:
             rows = list(group.curves.finished().values())
             values = group.curves.values[measure][rows]
             areas = area(group.curves.added, values)
@@ -130,7 +140,7 @@ def _table(part: ExperimentRuns) -> dict[str, list[dict[str, Any]]]:
                 "last": _with_error(values[:, -1]),
                 "area": _with_error(areas),
             }
-            for name in BASELINES:
+            for name in baselines():
                 baseline = part.baseline(group, name)
                 if baseline is not None and baseline is not group:
                     for what, at in (("area", None), ("last", -1)):
@@ -138,6 +148,10 @@ def _table(part: ExperimentRuns) -> dict[str, list[dict[str, Any]]]:
                         row[f"{what}-{name}"] = None if difference is None else _rounded(asdict(difference))
             table[measure].append(row)
     return table
+
+
+def _has_rounds(method: str) -> bool:
+    return planned_rounds(method, 1) == 1
 
 
 def _with_error(values: Any) -> list[float | None]:
@@ -153,13 +167,13 @@ def _rounded(tree: dict[str, Any]) -> dict[str, Any]:
 
 
 def _run(run: Run, identity: dict[int, int], extra: int, part: ExperimentRuns) -> dict[str, Any]:
-    """Name and chosen tasks; an oracle's are the test tasks, which are not shown."""
+    """Name and chosen tasks; those of an oracle are the test tasks, which are left out."""
     parameters = len(run.config["domain"]["box"])
     tasks = [
         [record.round, *rounded([*added.task, *added.descriptor[parameters : parameters + extra]], 4)]
         for record in run.records
         for added in record.added
-        if run.method != "oracle"
+        if _has_rounds(run.method)
     ]
     return {
         "id": identity[id(run)],
@@ -178,7 +192,7 @@ def _run(run: Run, identity: dict[int, int], extra: int, part: ExperimentRuns) -
 
 
 def _shots(part: ExperimentRuns) -> dict[str, Any] | None:
-    """Few-shot errors in the last round, mean over the finished seeds, where they were recorded."""
+    """Few-shot errors in the last round, mean over finished seeds, if they were recorded."""
     lines = []
     for number, group in enumerate(part.groups):
         runs = [run for run in group.runs if run.complete and run.records[-1].shots]
@@ -204,7 +218,7 @@ def _column(values: tuple[float, ...]) -> list[float | None]:
 def _details(
     grouped: list[ExperimentRuns], identity: dict[int, int], found: Collection
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The details of the first finished seed of every group, then of the second seeds, as many as the page holds."""
+    """Details of the first finished seed of every group, then of the second, up to `DETAILS`."""
     if not grouped:
         return
     queue = sorted(

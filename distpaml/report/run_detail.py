@@ -1,6 +1,6 @@
-"""What a run's model thinks: its latent space, its predictions for test tasks, and films of them.
+"""What a run's model has learned: its latent space, its predictions for test tasks, and rollouts.
 
-Everything is made from the run's directory: embeddings by round, the newest model, and test tasks simulated again.
+Everything comes from the run's directory: embeddings by round, the newest model, and test tasks simulated again.
 """
 
 from pathlib import Path
@@ -20,24 +20,26 @@ from distpaml.model.posterior import Latents
 from distpaml.model.rollouts import rollout
 from distpaml.records import DATA, read_arrays, read_model
 from distpaml.report.collect import Run
-from distpaml.report.kinematics import CARTS, LOOKS
+from distpaml.report.kinematics import Look, look_of
 from distpaml.report.packing import packed, rounded
 from distpaml.runtime.local import LocalSimulator
-from distpaml.select.utilities import Embedded, SelectionContext, get_utility, surprisal
+from distpaml.select.candidates import Candidates
+from distpaml.select.scoring import UtilityScorer
+from distpaml.select.utilities import Embedded, SelectionContext, surprisal
 from distpaml.types import Array
 
 SHOWN = 8
 """Test tasks whose predictions are shown."""
-FILMS, FRAMES, SAMPLES = 3, 10, 12
-"""Films of a run, frames of a film, and sampled futures in a frame."""
+ROLLOUTS, FRAMES, SAMPLES = 3, 10, 12
+"""Rollouts of a run, frames of a rollout, and sampled futures in a frame."""
 SECONDS, LONGEST = 2.5, 40
-"""How long a film is, and how many steps at most."""
+"""Length of a rollout, and its most steps."""
 CELLS = 44
 """Cells of the utility surface along each axis."""
 
 
 def run_detail(run: Run) -> dict[str, Any]:
-    """Latents, predictions and films as plain values; what cannot be made is absent, with a sentence in `lacking`."""
+    """Latents, predictions and rollouts as plain values; `lacking` says why some are absent."""
     arrays = [read_arrays(run.path, record.round) for record in run.records]
     found: dict[str, Any] = {"latent": _latent(run, arrays)}
     try:
@@ -50,13 +52,13 @@ def run_detail(run: Run) -> dict[str, Any]:
             found |= _tests(config, model, arrays[-1])
         finally:
             torch.set_num_threads(threads)
-    except Exception as error:  # a domain that is not importable here, a run that goes on meanwhile, …
+    except Exception as error:  # a domain that cannot be imported here, a run that is still going, …
         found["lacking"] = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
     return found
 
 
 def _latent(run: Run, arrays: list[dict[str, Any]]) -> dict[str, Any]:
-    """q(h) of all tasks after every round, in the two dimensions in which they spread most."""
+    """q(h) of all tasks after every round, in the two dimensions where they spread most."""
     last = arrays[-1]["embedding_mean"]
     dimensions = sorted(np.argsort(-np.ptp(last, axis=0), kind="stable")[:2].tolist())
     means = [part["embedding_mean"][:, dimensions] for part in arrays]
@@ -86,7 +88,7 @@ def _latent(run: Run, arrays: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _test_parameters(run: Run, count: int) -> Array:
-    """The grid of test tasks, from the box alone; empty where the run's test tasks are others."""
+    """The grid of test tasks, from the box alone; empty if the run has other test tasks."""
     box = {name: (float(low), float(high)) for name, (low, high) in run.config["domain"]["box"].items()}
     tasks = grid(*bounds(box), int(run.config["evaluation"]["grid"]))
     return tasks if len(tasks) == count else np.empty((0, len(box)))
@@ -100,7 +102,7 @@ def _points(low: Array, high: Array) -> Array:
 
 
 def _surprisal(arrays: dict[str, Any], low: Array, high: Array) -> dict[str, Any]:
-    """Of the whole plane, given the embeddings of one round; surprisal needs no model."""
+    """Surprisal over the plane, given the embeddings of one round; it needs no model."""
     context = Embedded(arrays["embedding_mean"], arrays["embedding_variance"])
     points = _points(low, high)
     return _shades(surprisal(points, np.zeros_like(points), context))
@@ -109,7 +111,7 @@ def _surprisal(arrays: dict[str, Any], low: Array, high: Array) -> dict[str, Any
 def _surface(
     config: ExperimentConfig, model: MetaModel, arrays: list[dict[str, Any]], latent: dict[str, Any]
 ) -> dict[str, Any] | None:
-    """The utility of the next choice, under the newest model, and where the decoded descriptor is valid."""
+    """The utility of the next choice under the newest model, and where the decoded descriptor is valid."""
     if latent["of"] != 2:
         return None
     data = Dataset.concatenate([Dataset(**{name: part[name] for name in DATA}) for part in arrays])
@@ -118,12 +120,14 @@ def _surface(
     decoded = model.decode(points)[0]
     valid = ((decoded >= descriptor.low) & (decoded <= descriptor.high)).all(axis=1)
     context = SelectionContext.of(model, data, points[valid] if valid.any() else points)
-    utility = np.asarray(get_utility(config.selection.utility)(points, np.zeros_like(points), context), float)
-    return _shades(utility) | {"valid": packed(valid.astype(float), bits=8)}
+    cells = Candidates(decoded, points, np.zeros_like(points), len(points))
+    return _shades(UtilityScorer(config.selection.utility).scores(cells, context)) | {
+        "valid": packed(valid.astype(float), bits=8)
+    }
 
 
 def _shades(utility: Array) -> dict[str, Any]:
-    """The rank of every cell among all, in [0, 1]: surprisal spans many orders of magnitude."""
+    """The rank of every cell in [0, 1], since surprisal spans many orders of magnitude."""
     return {
         "shade": packed(rankdata(utility) / len(utility), bits=8),
         "low": float(f"{utility.min():.4g}"),
@@ -132,7 +136,7 @@ def _shades(utility: Array) -> dict[str, Any]:
 
 
 def _tests(config: ExperimentConfig, model: MetaModel, arrays: dict[str, Any]) -> dict[str, Any]:
-    """Predictions of some test tasks, spread evenly over the grid, and films of a few of these."""
+    """Predictions for some test tasks, spread evenly over the grid, and rollouts of a few of these."""
     task_set, simulator = TaskSet(config), LocalSimulator(config)
     tasks = task_set.test()
     rows = np.unique(np.linspace(0, len(tasks) - 1, SHOWN).round().astype(int))
@@ -154,43 +158,39 @@ def _tests(config: ExperimentConfig, model: MetaModel, arrays: dict[str, Any]) -
         "deviation": packed(np.sqrt(spread)),
         "shape": list(test.targets.shape),
     }
-    look = LOOKS.get(task_set.domain.name)
-    if look is None:
+    if (look := look_of(task_set.domain, some.starts[0])) is None:
         return {"predictions": predictions}
-    films = []
-    for row in np.unique(np.linspace(0, len(rows) - 1, FILMS).round().astype(int)):
-        parameters = dict(zip(task_set.domain.box, some.parameters[row].tolist(), strict=True))
-        steps = min(round(SECONDS / task_set.domain.dt), LONGEST, len(simulator.signal))
-        one = latents.take(slice(row, row + 1))
-        angles = simulator.angles
-        sampled = rollout(model, some.starts[row], simulator.signal[:steps], one, angles, SAMPLES, seed=0)
-        true = some.starts[row] + np.concatenate(
-            [np.zeros((1, test.targets.shape[-1])), np.cumsum(test.targets[row, :steps], axis=0)]
-        )
-        shown = np.linspace(0, steps, FRAMES).round().astype(int)
-        centre = (
-            np.array([true[shown, 0], np.zeros(FRAMES)]).T if task_set.domain.name in CARTS else np.zeros((FRAMES, 2))
-        )
-        films.append(
-            {
-                "task": names[row],
-                "cart": task_set.domain.name in CARTS,
-                "times": rounded(shown * task_set.domain.dt),
-                "reach": float(sum(value for name, value in parameters.items() if name.endswith("length"))),
-                "true": rounded(look(true[shown], parameters) - centre[:, None], 3),
-                "samples": rounded(
-                    np.clip(look(sampled[:, shown], parameters) - centre[None, :, None], -1e3, 1e3).swapaxes(0, 1), 3
-                ),
-            }
-        )
-    return {"predictions": predictions, "films": films}
+    shown = np.unique(np.linspace(0, len(rows) - 1, ROLLOUTS).round().astype(int))
+    steps = min(round(SECONDS / task_set.domain.dt), LONGEST, len(simulator.signal))
+    rollouts = []
+    for row in shown:
+        one, start = latents.take(slice(row, row + 1)), some.starts[row]
+        sampled = rollout(model, start, simulator.signal[:steps], one, simulator.angles, SAMPLES, seed=0)
+        true = start + np.vstack([np.zeros_like(start), np.cumsum(test.targets[row, :steps], axis=0)])
+        strip = _strip(look, true, sampled, some.parameters[row], task_set.domain.dt)
+        rollouts.append({"task": names[row]} | strip)
+    return {"predictions": predictions, "rollouts": rollouts}
+
+
+def _strip(look: Look, true: Array, sampled: Array, parameters: Array, dt: float) -> dict[str, Any]:
+    """Joints in some frames of a true trajectory [T, S] and of sampled ones [N, T, S], seen from the true cart."""
+    frames = np.linspace(0, len(true) - 1, FRAMES).round().astype(int)
+    moved, guessed = (look.points(states, parameters) for states in (true[frames], sampled[:, frames]))
+    centre = look.centre(moved)[:, None]
+    return {
+        "cart": look.cart,
+        "times": rounded(frames * dt),
+        "reach": look.reach(moved),
+        "true": rounded(moved - centre, 3),
+        "samples": rounded(np.clip(guessed - centre, -1e3, 1e3).swapaxes(0, 1), 3),
+    }
 
 
 _KEPT: dict[Path, tuple[tuple[int, int], dict[str, Any]]] = {}
 
 
 def run_detail_once(run: Run) -> dict[str, Any]:
-    """`run_detail`, kept until the run has another round: a page is written again and again while a sweep runs."""
+    """`run_detail`, cached until the run has another round: a live page is made again and again."""
     state = (run.path / "records.jsonl").stat()
     stamp = state.st_mtime_ns, state.st_size
     if _KEPT.get(run.path, (None, {}))[0] != stamp:

@@ -1,4 +1,4 @@
-"""A search: its samples, what mattered, and the best configuration."""
+"""A search: its samples, the importance of its keys, and the best configuration."""
 
 import json
 from collections import defaultdict
@@ -11,12 +11,12 @@ from distpaml.report.groups import sample
 from distpaml.report.packing import rounded
 
 FEWEST = 8
-"""Samples that a statement about importance needs."""
+"""Fewest samples for an estimate of importance."""
 IMPORTANCE = "share of the objective's variance that a key explains alone (fANOVA of a random forest, by optuna)"
 
 
 def searches(found: Collection) -> list[dict[str, Any]]:
-    """One entry for every search among the sweeps that has a sample."""
+    """One entry for every search that has a sample."""
     entries = []
     for sweep in found.sweeps:
         asked = sweep.asked.get("search")

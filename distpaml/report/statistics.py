@@ -1,8 +1,8 @@
-"""Curves over seeds, and how methods differ on the same seeds.
+"""Curves over seeds, and differences between methods on the same seeds.
 
-A curve is a measure against the tasks that were added. With a value e(s, k) for seed s after k added tasks:
+A curve is a measure against added tasks. With a value e(s, k) for seed s after k added tasks:
 
-    mean(k) ± standard error        over the seeds that have got that far
+    mean(k) ± standard error        over the seeds that got that far
     area(s) = 1/K ∫_0^K e(s, k) dk  by trapezoids: the mean error over the horizon K
     difference(s) = area(s, method) − area(s, baseline)     on the seeds that both have finished
 
@@ -16,17 +16,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import bootstrap
 
+from distpaml.catalogue import MEASURES
 from distpaml.report.collect import Run
 from distpaml.types import Array
 
-MEASURES = tuple(
-    f"{name}{measure}{over}" for over in ("", "_median") for measure in ("", "_paper") for name in ("rmse", "nll")
-)
-BASELINES = ("uni", "lhs")
 FEWEST = 3
-"""Seeds that an interval needs."""
+"""Fewest seeds for an interval."""
 COVERAGE = {3: 0.72, 5: 0.84, 10: 0.90, 20: 0.93}
-"""How often a 95 % interval of so many normal differences holds their true mean: by simulation, 1500 times each."""
+"""How often a 95 % interval of so many normal differences contains the true mean, from 1500 simulations each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +33,7 @@ class Curves:
     seeds: tuple[int, ...]
     added: Array  # [K]
     values: dict[str, Array]
-    """Of each measure [S, K]; NaN where a run has not got."""
+    """By measure [S, K]; NaN for rounds that a run has not reached."""
 
     @classmethod
     def of(cls, runs: Sequence[Run]) -> "Curves":
@@ -58,7 +55,7 @@ class Curves:
             return np.nanmean(values, axis=0), np.nanstd(values, axis=0, ddof=1) / np.sqrt(count), count
 
     def finished(self) -> dict[int, int]:
-        """Rows of the seeds that have got to the end of the horizon, by seed."""
+        """Rows of the seeds that reached the end of the horizon, by seed."""
         complete = np.flatnonzero(np.isfinite(next(iter(self.values.values()))).sum(axis=1) == len(self.added))
         return {self.seeds[row]: int(row) for row in complete}
 
@@ -79,9 +76,9 @@ class Difference:
     low: float | None
     high: float | None
     wins: int
-    """Seeds on which the method is the better one."""
+    """Seeds on which the method is better."""
     relative: float
-    """The mean difference as a part of the baseline's mean."""
+    """The mean difference relative to the baseline's mean."""
 
 
 def paired(mine: Curves, theirs: Curves, measure: str, at: int | None = None) -> Difference | None:
@@ -119,6 +116,6 @@ def interval(values: Array) -> tuple[float | None, float | None]:
 
 
 def needed(added: Array, values: Array, level: float) -> float:
-    """Added tasks after which one curve [K] is first at or below `level`; infinite if it never is."""
+    """Added tasks until a curve [K] first reaches `level`; infinite if it never does."""
     below = np.flatnonzero(values <= level)
     return float(added[below[0]]) if len(below) else float("inf")

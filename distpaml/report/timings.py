@@ -12,7 +12,7 @@ STAGES = ("choose", "simulate", "fit", "evaluate")
 
 
 def stages(group: Group) -> dict[str, Any]:
-    """Mean seconds of each stage in a run of the group, and the rounds that it did in an hour of work."""
+    """Mean seconds per stage in a run of the group, and rounds per hour of work."""
     totals: Counter[str] = Counter()
     rounds = 0
     for run in group.runs:
@@ -28,7 +28,7 @@ def stages(group: Group) -> dict[str, Any]:
 
 
 def reliability(found: Collection) -> list[dict[str, Any]]:
-    """What happened in each sweep: counts of events, wall time, and every failure and retry."""
+    """For each sweep: counts of events, wall time, and every failure and retry."""
     return [_sweep(sweep, found) for sweep in found.sweeps]
 
 
@@ -54,7 +54,7 @@ def _sweep(sweep: Sweep, found: Collection) -> dict[str, Any]:
 
 
 def _wall(sweep: Sweep) -> float | None:
-    """Seconds in which the sweep was at work: from each start to the last event before the next."""
+    """Seconds that the sweep worked: from each start to the last event before the next start."""
     total, first, last = 0.0, None, None
     for event in sweep.events:
         time = _time(event["time"])

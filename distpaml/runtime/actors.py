@@ -1,4 +1,4 @@
-"""What runs in the other processes. Every call is a function of its arguments and the config, so Ray may repeat it."""
+"""Ray actors. Every call depends on its arguments and the config alone, so Ray may repeat it."""
 
 import warnings
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from distpaml.model.shards import BoundInputs, Cotangent, Gradient, LocalShards,
 from distpaml.runtime.local import LocalTrainer, local_parts
 from distpaml.runtime.shards import RayShards
 from distpaml.select.candidates import Candidates
-from distpaml.select.methods import Best
+from distpaml.select.scoring import Best
 from distpaml.select.utilities import SelectionContext
 from distpaml.types import Array
 
@@ -27,7 +27,7 @@ class WorkerActor:
 
     def __init__(self, config: ExperimentConfig) -> None:
         torch.set_num_threads(config.runtime.threads)
-        warnings.filterwarnings("ignore", message="The given NumPy array is not writable")  # nobody writes to it
+        warnings.filterwarnings("ignore", message="The given NumPy array is not writable")  # we never write to it
         self.config = config
         self.simulator, self.trainer, self.scorer = local_parts(config)
 
@@ -42,18 +42,18 @@ class WorkerActor:
 
 
 class TrainerActor(WorkerActor):
-    """Fits; what it goes on from comes with every call."""
+    """Fits the model; the model to start from comes with every call."""
 
     def fit(
         self, data: Dataset, round: int, last: MetaModel | None, latents: Array | None, hosts: Sequence[Any]
     ) -> MetaModel:
-        """The fit, sharded over the hosts if there are any."""
+        """Fit, sharded over the hosts if there are any."""
         pool = partial(RayShards, hosts=hosts) if hosts else LocalShards
         return LocalTrainer(self.config, pool).fit(data, round, last, latents)
 
 
 class ShardActor:
-    """Holds one shard of a fit's tasks. Its data come with every call, so one that was restarted goes on."""
+    """Holds one shard of a fit's tasks. Its data come with every call, so a restarted actor can continue."""
 
     def __init__(self, threads: int) -> None:
         torch.set_num_threads(threads)

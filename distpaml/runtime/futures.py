@@ -1,4 +1,4 @@
-"""Results that Ray still computes, and their errors in the words of those who raised them."""
+"""Results that Ray is still computing; errors come back as they were raised."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def fetch(refs: Sequence[Any]) -> list[Any]:
-    """The values of all refs; an error that was raised in an actor is raised as it was there."""
+    """The values of all refs; an actor's error is raised here as it was there."""
     try:
         return ray.get(list(refs))
     except RayTaskError as error:
@@ -22,7 +22,7 @@ def fetch(refs: Sequence[Any]) -> list[Any]:
 
 @dataclass(frozen=True)
 class Gathered(Generic[T]):
-    """The parts of a value, and how they become one."""
+    """The parts of a value, and how to join them."""
 
     refs: Sequence[Any]
     join: Callable[[list[Any]], T]

@@ -1,4 +1,4 @@
-"""The three interfaces of the loop in this process."""
+"""The loop's three interfaces in this process."""
 
 import numpy as np
 
@@ -6,27 +6,22 @@ from distpaml import seeds
 from distpaml.config import ExperimentConfig
 from distpaml.data import Dataset, Divisors
 from distpaml.data.tasks import Tasks, TaskSet
-from distpaml.domains import SimulationError, control_signal, get_domain
+from distpaml.domains import SimulationError, control_signals
 from distpaml.errors import UserError
 from distpaml.evaluate import Evaluation, evaluate
 from distpaml.futures import Future, Ready
 from distpaml.model.image_model import check_settings, fit_image_model
 from distpaml.model.meta_model import MetaModel, fit_model
 from distpaml.model.shards import LocalShards, MakePool
-from distpaml.select.candidates import Candidates
-from distpaml.select.methods import Best
-from distpaml.select.utilities import SelectionContext, get_utility
+from distpaml.select.scoring import UtilityScorer
 from distpaml.types import Array
-
-BLOCK = 2048
-"""Candidates that are scored together. Who splits candidates over workers does so between blocks: the same bits."""
 
 
 class LocalSimulator:
-    """Batched simulation; one control signal per seed serves all tasks."""
+    """Batched simulation; all tasks of a seed share one control signal."""
 
     def __init__(self, config: ExperimentConfig) -> None:
-        self.domain = get_domain(config.domain.name)(config.domain.variant)
+        self.domain = config.domain.make()
         self.angles = [self.domain.states.index(angle) for angle in self.domain.angles]
         self.threads = config.runtime.threads
         signal = config.domain.control_limit, config.domain.alternations, config.domain.trajectory_length
@@ -35,21 +30,20 @@ class LocalSimulator:
                 f"domain.alternations={config.domain.alternations} do not fit into a trajectory of "
                 f"domain.trajectory_length={config.domain.trajectory_length}."
             )
-        self.signal = control_signal(*signal, seeds.rng(config.seed, "controls"))  # [T, U]
+        rng = seeds.rng(config.seed, "controls")
+        self.signal = control_signals(self.domain, config.domain.signal.signal(), *signal, rng)  # [T, U]
 
     def simulate(self, tasks: Tasks) -> Ready[Dataset]:
         controls = np.repeat(self.signal[None], len(tasks), axis=0)
         states = self.domain.simulate(tasks.parameters, tasks.starts, controls, self.threads)
         finite = np.isfinite(states).all(axis=(1, 2))
         if not finite.all():
-            raise SimulationError(
-                f"{self.domain.describe(tasks.parameters[finite.argmin()])} gave states that are no numbers."
-            )
+            raise SimulationError(f"{self.domain.describe(tasks.parameters[finite.argmin()])} gave non-finite states.")
         return Ready(Dataset.from_trajectories(states, controls, self.angles, tasks.descriptors))
 
 
 class LocalTrainer:
-    """The fit and the evaluation that the config asks for; `pool` says where the shards of a fit live."""
+    """Fits and evaluates as the config says; `pool` decides where the shards of a fit live."""
 
     def __init__(self, config: ExperimentConfig, pool: MakePool = LocalShards) -> None:
         self.config, self.pool, self.task_set = config, pool, TaskSet(config)
@@ -70,38 +64,17 @@ class LocalTrainer:
         return Ready(self.evaluate_tasks(model, Divisors.of(data, tasks), tasks))
 
     def evaluate_tasks(self, model: MetaModel, divisors: Divisors, test: Dataset) -> Evaluation:
-        """Scores on test tasks, which may be some of those that the divisors are made of."""
+        """Score test tasks, perhaps only some of those behind the divisors."""
         return evaluate(model, divisors, test, self.config.evaluation.inference_steps, self.config.evaluation.shots)
 
 
-class LocalScorer:
-    """Candidates are scored block by block."""
+class LocalScorer(UtilityScorer):
+    """Scores candidates with the config's utility."""
 
     def __init__(self, config: ExperimentConfig) -> None:
-        self.name = config.selection.utility
-        self.utility = get_utility(self.name)
-
-    def best(self, candidates: Candidates, context: SelectionContext) -> Best:
-        best = Best(0, -np.inf)
-        for first in range(0, len(candidates), BLOCK):
-            scores = self.scores(candidates.take(slice(first, first + BLOCK)), context)
-            row = int(scores.argmax())
-            if scores[row] > best.utility:
-                best = Best(first + row, float(scores[row]))
-        return best
-
-    def scores(self, block: Candidates, context: SelectionContext) -> np.ndarray:
-        """Utilities [K] of a block."""
-        scores = np.asarray(self.utility(block.mean, block.variance, context), dtype=float)
-        if scores.shape != (len(block),) or not np.isfinite(scores).all():
-            raise UserError(
-                f"selection.utility {self.name!r} should give {len(block)} finite numbers for {len(block)} candidates, "
-                f"but gave an array of shape {list(scores.shape)}"
-                f"{'' if np.isfinite(scores).all() else ' with values that are not finite'}."
-            )
-        return scores
+        super().__init__(config.selection.utility)
 
 
 def local_parts(config: ExperimentConfig) -> tuple[LocalSimulator, LocalTrainer, LocalScorer]:
-    """All three in this process."""
+    """Simulator, trainer and scorer in this process."""
     return LocalSimulator(config), LocalTrainer(config), LocalScorer(config)

@@ -1,7 +1,7 @@
 """Simulator, Trainer and Scorer of the loop, spread over a trainer actor and a pool of workers.
 
-Tasks and candidates are split between the blocks that one process would compute together anyway, so that every
-number comes from the same sequence of operations, wherever it is computed.
+Tasks and candidates are split at the boundaries of the blocks that one process would compute together anyway, so every
+number comes from the same sequence of operations wherever it is computed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,17 +22,16 @@ from distpaml.model.meta_model import MetaModel
 from distpaml.model.shards import split
 from distpaml.runtime.actors import ShardActor, TrainerActor, WorkerActor
 from distpaml.runtime.futures import Gathered, fetch
-from distpaml.runtime.local import BLOCK
 from distpaml.runtime.resources import actor_options, shard_hosts
 from distpaml.runtime.start import ray_is_there
 from distpaml.select.candidates import Candidates
-from distpaml.select.methods import Best
+from distpaml.select.scoring import BLOCK, Best
 from distpaml.select.utilities import SelectionContext
 from distpaml.types import Array
 
 
 class RaySimulator:
-    """Tasks are spread over the workers."""
+    """Spreads tasks over the workers."""
 
     def __init__(self, workers: Sequence[Any]) -> None:
         self.workers = workers
@@ -44,7 +43,7 @@ class RaySimulator:
 
 
 class RayTrainer:
-    """The trainer fits; it and the workers evaluate the test tasks together, while the loop goes on."""
+    """The trainer fits; it and the workers evaluate the test tasks while the loop continues."""
 
     def __init__(self, trainer: Any, workers: Sequence[Any], hosts: Sequence[Any]) -> None:
         self.trainer, self.evaluators, self.hosts = trainer, [trainer, *workers], hosts
@@ -64,7 +63,7 @@ class RayTrainer:
 
 
 class RayScorer:
-    """Every worker ranks its share and answers with its best."""
+    """Every worker ranks its part and returns its best."""
 
     def __init__(self, workers: Sequence[Any]) -> None:
         self.workers = workers
@@ -74,17 +73,17 @@ class RayScorer:
         calls = zip(self.workers, parts, strict=False)
         found = fetch([worker.best.remote(candidates.take(part), sent) for worker, part in calls])
         rows = [Best(part.start + best.row, best.utility) for part, best in zip(parts, found, strict=True)]
-        return max(rows, key=lambda best: best.utility)  # the first, if several are as good
+        return max(rows, key=lambda best: best.utility)  # the first one if several tie
 
 
 @contextmanager
 def ray_parts(config: ExperimentConfig) -> Iterator[Parts]:
-    """The three parts with actors of their own, which end with the context."""
+    """The three parts on new actors, which end with the context."""
     with ray_is_there(config):
         plain, threads = actor_options(config), config.runtime.threads
         trainer = _start(
             TrainerActor, actor_options(config, config.runtime.gpus), config
-        )  # before others take its place by a GPU
+        )  # first, before others take its place on a GPU machine
         workers = [_start(WorkerActor, plain, config) for _ in range(config.runtime.workers)]
         hosts = [_start(ShardActor, plain, threads) for _ in range(shard_hosts(config))]
         try:
@@ -99,6 +98,6 @@ def _start(actor: type, options: dict[str, Any], *arguments: Any) -> Any:
 
 
 def _between_blocks(rows: int, block: int, parts: int) -> list[slice]:
-    """At most so many parts of the rows, each beginning where a block begins."""
+    """At most `parts` slices of the rows, each starting at the start of a block."""
     blocks = split(int(np.ceil(rows / block)), parts)
     return [slice(part.start * block, min(part.stop * block, rows)) for part in blocks]

@@ -1,7 +1,7 @@
-"""What an experiment needs of a cluster, and whether a cluster has it: said before anything starts.
+"""What a trial needs from a cluster, checked before anything starts.
 
-A trial is a group of bundles that are reserved together, so that none of its actors can wait for ever for room that
-other trials hold. Every process has as many CPUs as threads.
+A trial is a group of bundles that Ray reserves together, so no actor waits forever for room that other trials hold.
+Every process has as many CPUs as threads.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ Bundle = dict[str, float]
 
 
 def bundles(config: ExperimentConfig) -> list[Bundle]:
-    """What a trial reserves: its own process first, then those of its actors."""
+    """What a trial reserves: its own process first, then its actors."""
     actor = {"CPU": float(config.runtime.threads)}
     trainer = actor | ({"GPU": config.runtime.gpus} if config.runtime.gpus else {})
     if config.runtime.kind == "local":
@@ -28,12 +28,12 @@ def shard_hosts(config: ExperimentConfig) -> int:
 
 
 def actor_options(config: ExperimentConfig, gpus: float = 0.0) -> dict[str, Any]:
-    """An actor that comes back if its process or node is lost; what it was asked is asked again, at most thrice."""
+    """Options of an actor that restarts if its process or node is lost; calls are retried up to three times."""
     return {"num_cpus": config.runtime.threads, "num_gpus": gpus, "max_restarts": -1, "max_task_retries": 3}
 
 
 def fits(needs: Sequence[Bundle], nodes: Sequence[Mapping[str, float]]) -> bool:
-    """Whether all bundles find room on these nodes at once: the largest first, each where it fits first."""
+    """Whether all bundles fit on these nodes at once, by first fit, largest first."""
     free = [dict(node) for node in nodes]
     for bundle in sorted(needs, key=lambda bundle: (bundle.get("GPU", 0.0), bundle.get("CPU", 0.0)), reverse=True):
         roomy = (node for node in free if all(node.get(kind, 0.0) >= amount for kind, amount in bundle.items()))
@@ -46,7 +46,7 @@ def fits(needs: Sequence[Bundle], nodes: Sequence[Mapping[str, float]]) -> bool:
 
 
 def refusal(config: ExperimentConfig, nodes: Sequence[Mapping[str, float]]) -> str | None:
-    """One sentence on why a trial can never run on these nodes; None if it can."""
+    """Why a trial can never run on these nodes, in one sentence; None if it can."""
     needs = bundles(config)
     if fits(needs, nodes):
         return None
@@ -60,7 +60,7 @@ def refusal(config: ExperimentConfig, nodes: Sequence[Mapping[str, float]]) -> s
 
 
 def check_fits(config: ExperimentConfig, nodes: Sequence[Mapping[str, float]]) -> None:
-    """Refuse what would wait for ever."""
+    """Raise if a trial would wait forever."""
     if sentence := refusal(config, nodes):
         raise UserError(sentence)
 

@@ -1,4 +1,4 @@
-"""One experiment from its first round to its last, kept on disk round by round, in whichever runtime it asks for."""
+"""Runs one experiment in its runtime and stores every round on disk."""
 
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
@@ -22,13 +22,13 @@ def run_experiment(
     patience: float = 0.0,
     repair: bool = False,
 ) -> Generator[Record, None, None]:
-    """The records of all rounds, each as soon as its round is safe in `path`; at once if it was there before.
+    """Yield the records of all rounds, each once its round is safe in `path`; rounds already there come first.
 
-    Waits up to `patience` seconds for another process that works in `path`. Damaged files are an error, unless
-    `repair` lets the run go back to its last whole round.
+    If another process works in `path`, wait for it, up to `patience` seconds. Damaged files are an error, unless
+    `repair` lets the run return to its last whole round.
     """
     torch.set_num_threads(config.runtime.threads)
-    method, here = get_method(TaskSet(config)), local_parts(config)  # what is wrong is said before anything is written
+    method, here = get_method(TaskSet(config)), local_parts(config)  # raise errors before writing anything
     with RunDirectory(path, config, patience, repair) as run:
         yield from tuple(run.records)
         if len(run.records) > method.rounds:
@@ -41,7 +41,7 @@ def run_experiment(
 
 @contextmanager
 def _parts(config: ExperimentConfig, here: Parts) -> Iterator[Parts]:
-    """Simulator, trainer and scorer of the runtime that the config names; `here` are those of this process."""
+    """Simulator, trainer and scorer of the config's runtime; `here` are those of this process."""
     if config.runtime.kind == "local":
         yield here
     else:
@@ -58,7 +58,7 @@ def run_to_end(
     finished: Callable[[Record], None] = lambda record: None,
     repair: bool = False,
 ) -> list[Record]:
-    """All records of an experiment, kept in `path`; `finished` hears of each."""
+    """Run to the end and return all records; `finished` is called with each."""
     records = []
     for record in run_experiment(config, path, watch, repair=repair):
         finished(record)

@@ -1,4 +1,4 @@
-"""A sharded fit whose shards live in actors of their own, on one machine or on many."""
+"""A sharded fit whose shards live in actors, on one machine or many."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from distpaml.runtime.futures import fetch
 
 
 class RayShards:
-    """The shards of one fit, one in each of the first hosts."""
+    """The shards of one fit, one per host."""
 
     def __init__(self, x: Tensor, y: Tensor, counts: Sequence[int], shards: int, hosts: Sequence[Any]) -> None:
         ranges = split(len(counts), shards)

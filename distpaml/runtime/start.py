@@ -1,13 +1,15 @@
-"""A Ray to run on: the cluster that is there, or one on this machine that ends with the command."""
+"""Connects to Ray: to a running cluster, or to one on this machine that ends with the command."""
 
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
 import ray
 from ray._private import ray_constants
 from ray._private.services import get_ray_address_from_environment
@@ -21,15 +23,17 @@ from distpaml.runtime.resources import check_fits
 
 QUIET = {"RAY_DEDUP_LOGS": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0", "RAY_IGNORE_UNHANDLED_ERRORS": "1"}
 BOOTSTRAP = Path("~/ray_bootstrap_config.yaml")
-"""What `ray up` leaves on the head of a cluster that can grow."""
+"""`ray up` leaves this file on the head of a cluster that can grow."""
+PATIENCE = 10.0
+"""Seconds for Ray's processes to end after a shutdown; the rest are killed."""
 
 
 @contextmanager
 def connected(configs: Iterable[ExperimentConfig], verbose: bool = False) -> Iterator[bool]:
-    """Connected to RAY_ADDRESS, to the cluster that `ray start` or `ray up` left here, or to one of its own.
+    """Connected to RAY_ADDRESS, to the cluster that `ray start` or `ray up` left here, or to a new local one.
 
-    What comes of it is whether the cluster was there before. Modules of the user's own that the configs name travel
-    to the machines of a cluster.
+    Yields whether the cluster was already running. The user's own modules that the configs name are sent to the
+    machines of a cluster. A local one leaves no process behind.
     """
     with own_environment():
         for name, value in QUIET.items():
@@ -42,7 +46,7 @@ def connected(configs: Iterable[ExperimentConfig], verbose: bool = False) -> Ite
 def _connection(address: str | None, configs: Iterable[ExperimentConfig], verbose: bool) -> Iterator[str | None]:
     quiet: dict[str, Any] = {} if verbose else {"log_to_driver": False, "logging_level": "error"}
     modules = own_modules(name for config in configs for name in plugin_names(config))
-    terminate = signal.getsignal(signal.SIGTERM)
+    terminate, before = signal.getsignal(signal.SIGTERM), set(psutil.Process().children())
     try:
         if address:
             ray.init(address=address, runtime_env={"py_modules": modules} if modules else None, **quiet)
@@ -54,16 +58,48 @@ def _connection(address: str | None, configs: Iterable[ExperimentConfig], verbos
             f"Ray cannot be reached at {address or 'this machine'}: {' '.join(str(error).split())}"
         ) from error
     if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, terminate)  # Ray has put its own there, which aborts
+        signal.signal(signal.SIGTERM, terminate)  # Ray has installed its own, which aborts
+    daemons = set(psutil.Process().children()) - before
     try:
         yield address
     finally:
+        started = _with_descendants(daemons)
         ray.shutdown()
+        _end(started | _with_descendants(started))
+
+
+def _with_descendants(processes: Iterable[psutil.Process]) -> set[psutil.Process]:
+    found = set(processes)
+    for process in processes:
+        with suppress(psutil.Error):
+            found.update(process.children(recursive=True))
+    return found
+
+
+def _end(processes: Iterable[psutil.Process]) -> None:
+    """Wait until the processes have ended, and kill those that have not after `PATIENCE` seconds.
+
+    `ray.shutdown` waits for its daemons only: a worker notices that they are gone, and may take seconds to exit.
+    """
+    for last_chance in (False, True):
+        end = time.monotonic() + PATIENCE
+        while (alive := [process for process in processes if _is_alive(process)]) and time.monotonic() < end:
+            time.sleep(0.02)
+        for process in () if last_chance else alive:
+            with suppress(psutil.Error):
+                process.kill()
+
+
+def _is_alive(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE  # nobody may reap an orphan
+    except psutil.Error:
+        return False
 
 
 @contextmanager
 def ray_is_there(config: ExperimentConfig) -> Iterator[None]:
-    """The Ray that this process is connected to already, or one for the time being; large enough for the config."""
+    """Use the Ray that this process is connected to, or connect for a while; checks that the config fits on it."""
     if ray.is_initialized():
         yield
     else:
@@ -74,28 +110,28 @@ def ray_is_there(config: ExperimentConfig) -> Iterator[None]:
 
 
 def running() -> str | None:
-    """The address of the cluster that is there, if one is."""
+    """The address of a running cluster, if there is one."""
     return get_ray_address_from_environment(None, None)  # type: ignore[arg-type]
 
 
 def _stay_on_this_machine() -> None:
-    """Ray listens to the whole network unless it believes that clusters are not supported, as on Windows."""
+    """Bind to loopback: Ray listens to the whole network unless it believes that clusters are unsupported."""
     os.environ[ray_constants.ENABLE_RAY_CLUSTERS_ENV_VAR] = "0"
     ray_constants.ENABLE_RAY_CLUSTER = False
 
 
 def plugin_names(config: ExperimentConfig) -> list[str]:
-    """The keys of a config that may name a class or function of the user's own."""
+    """The values of a config that may name a class or function of the user's own."""
     return [config.domain.name, config.descriptor.kind, config.selection.utility, config.model.network]
 
 
 def nodes() -> list[Mapping[str, float]]:
-    """The resources of every living machine."""
+    """The resources of every machine that is alive."""
     return [node["Resources"] for node in ray.nodes() if node["Alive"]]
 
 
 def can_grow() -> bool:
-    """Whether an autoscaler may add machines; those of one's own (`provider: local`) are what they are."""
+    """Whether an autoscaler may add machines; a cluster of one's own machines (`provider: local`) cannot grow."""
     if "RAY_CLUSTER_NAME" in os.environ:
         return True
     file = BOOTSTRAP.expanduser()

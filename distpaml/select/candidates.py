@@ -1,8 +1,8 @@
-"""Tasks that might be chosen next, as descriptors with the latents they would have.
+"""Candidates for the next task: descriptors with their latents.
 
 `latent_grid`      the paper's: a grid in latent space around the embeddings, decoded; kept if the descriptor is valid
-`descriptor_pool`  the other way round: descriptors that exist, mapped to latents, so that all are real tasks
-`image_pool`       images that were not chosen yet, encoded by the model's network
+`descriptor_pool`  the other way round: real descriptors, mapped to latents
+`image_pool`       images not chosen yet, encoded by the model's network
 """
 
 from dataclasses import dataclass, replace
@@ -18,26 +18,27 @@ from distpaml.select.encoder import Encoder
 from distpaml.types import Array
 
 HALVINGS = 6
-"""How often the slack of a grid without valid candidates is halved before descriptors are clipped."""
+"""How often an empty grid's slack is halved before descriptors are clipped."""
 DECODED_AT_ONCE = 10_000
 
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """K candidates, how many there were before the invalid ones were dropped, and how they came about."""
+    """K candidates, and how they came about."""
 
     descriptors: Array  # [K, E]
     mean: Array  # [K, Q], of the latent
-    variance: Array  # [K, Q], zero where the latent is given
+    variance: Array  # [K, Q], zero where the latent is known
     total: int
+    """Candidates before invalid ones were dropped."""
     fallback: str | None = None
-    """What had to be done to have any, in words."""
+    """What was needed to find any, in words."""
 
     def __len__(self) -> int:
         return len(self.mean)
 
     def take(self, rows: Array | slice) -> "Candidates":
-        """Some of them."""
+        """The candidates in these rows."""
         return replace(self, descriptors=self.descriptors[rows], mean=self.mean[rows], variance=self.variance[rows])
 
 
@@ -46,9 +47,9 @@ def latent_grid(
 ) -> Candidates:
     """`per_dimension` points per latent dimension over [min − slack, max + slack] of the embeddings' means.
 
-    Those whose decoded descriptor lies in the box [low, high] are kept. If fewer than `least` are left, the slack is
-    halved up to six times, so that the grid becomes finer around the embeddings; if that does not help, all points of
-    the finest grid are kept and their descriptors clipped to the box.
+    Points whose decoded descriptor lies in the box [low, high] are kept. If fewer than `least` are left, the slack is
+    halved up to six times, which makes the grid finer around the embeddings. If that does not help, all points of the
+    finest grid are kept and their descriptors clipped to the box.
     """
     means = model.embeddings.mean.double().numpy()
     size = per_dimension ** means.shape[1]
@@ -56,7 +57,7 @@ def latent_grid(
         reach = slack / 2**halving
         corners = means.min(axis=0) - reach, means.max(axis=0) + reach
         kept = []
-        for rows in _parts(size):  # the whole grid is never held, only what is kept of it
+        for rows in _parts(size):  # hold only what is kept, never the whole grid
             points = grid(*corners, per_dimension, rows)
             decoded = _decoded(model, points)
             inside = ((decoded >= low) & (decoded <= high)).all(axis=1)
@@ -72,7 +73,7 @@ def latent_grid(
 
 
 def descriptor_pool(model: MetaModel, low: Array, high: Array, descriptors: Array) -> Candidates:
-    """The tasks with these descriptors [K, E], with the latents that a GP over the known tasks expects for them."""
+    """Candidates with these descriptors [K, E], at the latents that a GP over the known tasks predicts."""
     embedding, spread = model.embeddings.mean.double().numpy(), model.embeddings.variance.double().numpy()
     encoder = Encoder.fit(model.descriptors.double().numpy(), embedding, spread, low, high)
     mean, variance = encoder.encode(descriptors)
@@ -80,7 +81,7 @@ def descriptor_pool(model: MetaModel, low: Array, high: Array, descriptors: Arra
 
 
 def image_pool(model: MetaModel, labels: Array) -> Candidates:
-    """The tasks whose images have these labels [K, E], at the means of their encodings."""
+    """Candidates whose images have these labels [K, E], at the means of their encodings."""
     vae = model.image_vae
     assert vae is not None
     with torch.no_grad():

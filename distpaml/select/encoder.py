@@ -1,13 +1,16 @@
-"""From descriptors to latents, with uncertainty: where in latent space would a task that nobody has tried lie?
+"""From descriptors to latents, with uncertainty: where in latent space does an untried task lie?
 
 One GP per latent dimension q, on descriptors s scaled to [-1, 1] by their box, fitted to the embeddings of the tasks:
 
     h_q(s) = b_0 + b's + g(s) + e,    b ~ N(0, w² I),   g ~ GP(0, f² RBF with a length-scale per dimension),
     n_iq   = h_q(s_i) + N(0, t_iq),   e ~ N(0, v²)
 
-The line carries on where data end: an RBF alone would fall back to the prior mean, in the middle of the known tasks.
-e is what a descriptor does not say about its task, such as a hidden mass. Hyperparameters (w, f, v, length-scales)
-maximise their posterior; the priors below keep them sane while there are three or four tasks.
+The line extrapolates: an RBF alone would fall back to the prior mean, in the middle of the known tasks. e is what a
+descriptor does not say about its task, such as a hidden mass. Hyperparameters (w, f, v, length-scales) maximise their
+posterior; the priors below keep them sane with three or four tasks.
+
+Written out and not a gpytorch ExactGP: with this kernel, fixed noise per task and these priors, a prototype of that was
+longer and slower (18 tasks: 1.1 s against 0.09 s to fit; 2000 candidates: 0.11 s against 0.005 s to encode).
 """
 
 from dataclasses import dataclass

@@ -1,43 +1,33 @@
-"""The methods that are compared: how each begins and how it chooses.
+"""How each method starts and how it chooses the next tasks.
 
-paml        the paper's: a latent grid, filtered through the decoder, ranked by a utility
-paml-pool   descriptors that exist, mapped to latents, ranked by a utility
-uni, lhs    uniform draws; the next rows of the Latin hypercube that the initial tasks come from
-oracle      trained on the test tasks; it chooses nothing
+A method is a class marked with `@implements` and an entry of the same name in `distpaml.catalogue`.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from distpaml import seeds
+from distpaml.catalogue import METHODS, planned_rounds
 from distpaml.data import Dataset, designs
 from distpaml.data.tasks import Tasks, TaskSet
 from distpaml.errors import UserError
 from distpaml.model.meta_model import MetaModel
 from distpaml.select.candidates import Candidates, descriptor_pool, fine_pool, image_pool, latent_grid
+from distpaml.select.scoring import Best
 from distpaml.select.utilities import SelectionContext, get_utility
 from distpaml.types import Array
 
 LARGEST_GRID = 4_000_000
-"""Candidates that a latent grid may have."""
-
-
-class Best(NamedTuple):
-    """The candidate with the highest utility, the first of them where several have it."""
-
-    row: int
-    utility: float
-
+"""Most candidates in a latent grid."""
 
 Rank = Callable[[Candidates, SelectionContext], Best]
 
 
 @dataclass(frozen=True)
 class CandidateCounts:
-    """How many candidates there were, and what had to be done to have any."""
+    """How many candidates there were, and the fallback that produced them, if one was needed."""
 
     valid: int
     total: int
@@ -46,7 +36,7 @@ class CandidateCounts:
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """The B tasks of a round; latents, utilities and counts only where candidates were ranked."""
+    """The B tasks of a round; latents, utilities and counts only if candidates were ranked."""
 
     descriptors: Array  # [B, E]
     latents: Array | None = None  # [B, Q]
@@ -55,13 +45,16 @@ class Selection:
 
 
 class Method:
-    """How an experiment begins and goes on."""
+    """How an experiment starts and continues."""
+
+    not_for_images = ""
+    """Why the method cannot be used with image descriptors, if it cannot."""
 
     def __init__(self, task_set: TaskSet) -> None:
         self.task_set = task_set
         self.config = task_set.config
-        self.rounds = task_set.config.rounds
-        self.batch = task_set.config.selection.batch
+        self.rounds = planned_rounds(self.config.method, self.config.rounds)
+        self.batch = self.config.selection.batch
 
     def initial(self) -> Tasks:
         """The tasks known before the first choice."""
@@ -72,8 +65,23 @@ class Method:
         raise NotImplementedError
 
 
+CLASSES: dict[str, type[Method]] = {}
+"""The class of every method in `distpaml.catalogue.METHODS`."""
+
+
+def implements(name: str) -> Callable[[type[Method]], type[Method]]:
+    """Make a class the one of method `name`."""
+
+    def register(cls: type[Method]) -> type[Method]:
+        CLASSES[METHODS[name].name] = cls
+        return cls
+
+    return register
+
+
+@implements("uni")
 class Uniform(Method):
-    """Independent draws, from the box or among the user's choices that are left."""
+    """Independent draws, from the box or from the user's choices that are left."""
 
     def choose(self, model: MetaModel, data: Dataset, rank: Rank) -> Selection:
         seed, indices = self.config.seed, range(len(data), len(data) + self.batch)
@@ -85,36 +93,42 @@ class Uniform(Method):
         return Selection(np.stack([designs.uniform_choice(low, high, seed, index) for index in indices]))
 
 
+@implements("lhs")
 class LatinHypercube(Method):
-    """On along the design."""
+    """The next rows of the Latin hypercube whose first rows are the initial tasks."""
+
+    not_for_images = "a Latin hypercube needs parameters, which are not shown; take paml, uni or oracle"
 
     def choose(self, model: MetaModel, data: Dataset, rank: Rank) -> Selection:
         return Selection(self.task_set.design[len(data) : len(data) + self.batch])
 
 
+@implements("oracle")
 class Oracle(Method):
-    """The test tasks themselves: what the model can do at best."""
-
-    def __init__(self, task_set: TaskSet) -> None:
-        super().__init__(task_set)
-        self.rounds = 0
+    """Trains on the test tasks themselves: the best that the model can do."""
 
     def initial(self) -> Tasks:
         return self.task_set.test()
 
 
-class Active(Method):
-    """The candidates of the highest utility, one after the other; those chosen already count as observed."""
+@implements("paml")
+class Paml(Method):
+    """The paper's: a latent grid, filtered through the decoder, ranked by a utility.
+
+    A batch is chosen greedily: tasks chosen so far count as observed for the next one.
+    """
+
+    default_candidates = "latent-grid"
 
     def __init__(self, task_set: TaskSet) -> None:
         super().__init__(task_set)
         selection = self.config.selection
-        self.kind: str = selection.candidates or ("latent-grid" if self.config.method == "paml" else "descriptor-pool")
+        self.kind: str = selection.candidates or self.default_candidates
         if task_set.shows_images:
             if selection.candidates is not None:
                 raise UserError(
-                    f"selection.candidates is {selection.candidates!r}, but descriptors are images: leave it out, and "
-                    "the images that are left are the candidates."
+                    f"selection.candidates is {selection.candidates!r}, but descriptors are images; drop the key: the "
+                    "candidates are the images that are left."
                 )
             self.kind = "image-pool"
         get_utility(selection.utility)
@@ -123,12 +137,12 @@ class Active(Method):
             raise UserError(
                 f"selection.per_dimension={selection.per_dimension} to the power of model.latent="
                 f"{self.config.model.latent} should be from selection.batch={selection.batch} to {LARGEST_GRID} "
-                "candidates; or say selection.candidates=descriptor-pool."
+                "candidates; or set selection.candidates=descriptor-pool."
             )
         if self.kind == "latent-grid" and task_set.choices is not None:
             raise UserError(
-                "selection.choices is a set of descriptors, but a latent grid makes its own; "
-                "say method=paml-pool or selection.candidates=descriptor-pool."
+                "selection.choices lists descriptors, but a latent grid makes its own; "
+                "set method=paml-pool or selection.candidates=descriptor-pool."
             )
 
     def choose(self, model: MetaModel, data: Dataset, rank: Rank) -> Selection:
@@ -145,7 +159,7 @@ class Active(Method):
         return Selection(descriptors, latents, utilities, counts)
 
     def candidates(self, model: MetaModel, data: Dataset) -> Candidates:
-        """Those that `selection.candidates` asks for."""
+        """The candidates of `self.kind`."""
         selection, (low, high) = self.config.selection, (self.task_set.descriptor.low, self.task_set.descriptor.high)
         if self.kind == "image-pool" and self.task_set.choices is not None:
             return image_pool(model, self.task_set.unused(self.task_set.choices, data.descriptors))
@@ -158,25 +172,17 @@ class Active(Method):
         return descriptor_pool(model, low, high, self.task_set.unused(everything, data.descriptors))
 
 
-METHODS: dict[str, type[Method]] = {
-    "paml": Active,
-    "paml-pool": Active,
-    "uni": Uniform,
-    "lhs": LatinHypercube,
-    "oracle": Oracle,
-}
+@implements("paml-pool")
+class PamlPool(Paml):
+    """Real descriptors, mapped to latents by a GP, ranked by a utility."""
 
-
-NOT_FOR_IMAGES = {
-    "lhs": "a Latin hypercube needs parameters, which are not shown; take paml, uni or oracle",
-    "paml-pool": "'paml' itself ranks the images that exist; say method=paml",
-}
-"""Methods that make no sense where descriptors are images, and why."""
+    default_candidates = "descriptor-pool"
+    not_for_images = "paml itself ranks the images that exist; set method=paml"
 
 
 def get_method(task_set: TaskSet) -> Method:
     """The method that the config names."""
     name = task_set.config.method
-    if task_set.shows_images and name in NOT_FOR_IMAGES:
-        raise UserError(f"method is {name!r}, but descriptors are images: {NOT_FOR_IMAGES[name]}.")
-    return METHODS[task_set.config.method](task_set)
+    if task_set.shows_images and CLASSES[name].not_for_images:
+        raise UserError(f"method is {name!r}, but descriptors are images: {CLASSES[name].not_for_images}.")
+    return CLASSES[name](task_set)

@@ -1,14 +1,13 @@
-"""What makes a candidate worth trying. A utility is a plain function
+"""Utilities: what a candidate is worth. A utility is a plain function
 
     utility(mean [K, Q], variance [K, Q], context: SelectionContext) -> [K]        larger is better
 
-of the latents of K candidates and of what is known so far. It looks at each candidate alone, so that candidates can
-be ranked in parts. One's own is named in a config as `selection.utility=module:function`.
+of the latents of K candidates and of what is known so far. It scores each candidate alone, so candidates can be ranked
+in parts. Name your own in a config as `selection.utility=module:function`.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from functools import cached_property
 
 import numpy as np
@@ -22,18 +21,19 @@ from distpaml.model.collapsed import safe_cholesky
 from distpaml.model.expectations import rbf
 from distpaml.model.meta_model import MetaModel
 from distpaml.model.posterior import Posterior
+from distpaml.names import nearest
 from distpaml.plugins import load_object
 from distpaml.types import Array
 
 REFERENCES = 64
-"""Latents that stand for the task domain where a utility averages over it."""
+"""Latents that represent the task domain in averages over it."""
 INPUTS = 8
-"""Inputs that stand for a trajectory where a utility imagines one."""
+"""Inputs that represent an imagined trajectory."""
 TABLE = 2**17
-"""Entries of a table of candidates × tasks that are held at once; it stays in cache."""
+"""Entries of a candidates × tasks table held at once: it fits in cache."""
 
 LOWEST = 60.0
-"""A term of a sum that is exp(−60) times the largest or less is nothing: half a unit in the last place is exp(−37)."""
+"""Terms below exp(−60) times the largest are dropped: half a unit in the last place is exp(−37)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ class Embedded:
 
     @cached_property
     def exponents(self) -> tuple[Array, Array, Array]:
-        """What is the same for all candidates in −log N(h; n, diag t), tasks within dimensions.
+        """The parts of −log N(h; n, diag t) that all candidates share, tasks within dimensions.
 
         A matrix [Q N, Q + 1] that maps (h, 1) to h_q − n_iq; 1/2t_iq [Q N, 1]; and ½ Σ_q log 2πt_iq [N, 1].
         """
@@ -59,17 +59,17 @@ class Embedded:
 class SelectionContext(Embedded):
     """What is known when candidates are ranked: N observed tasks and the fitted model.
 
-    A task that was chosen but not observed yet counts as observed: it is among the N, but not in the posterior.
+    A chosen task that is not observed yet counts as observed: it is among the N, but not in the posterior.
     """
 
-    references: Array  # [R, Q], latents that stand for the task domain
-    inputs: Array  # [M, dx], standardised inputs that stand for a trajectory
+    references: Array  # [R, Q], latents that represent the task domain
+    inputs: Array  # [M, dx], standardised inputs that represent a trajectory
     posterior: Posterior
     fitted: int  # how many of the N the posterior has seen
 
     @classmethod
     def of(cls, model: MetaModel, data: Dataset, domain: Array) -> "SelectionContext":
-        """After `model` was fitted to `data`; `domain` [K, Q] are latents of the tasks there are."""
+        """After `model` was fitted to `data`; `domain` [K, Q] are the latents of all candidates."""
         latents = model.embeddings
         mean, variance = (tensor.double().numpy().copy() for tensor in (latents.mean, latents.variance))
         references = seeds.rng(0, "references").permutation(domain)[:REFERENCES]
@@ -78,7 +78,7 @@ class SelectionContext(Embedded):
         return cls(mean, variance, references, inputs[rows], model.posterior, len(mean))
 
     def observing(self, latent: Array) -> "SelectionContext":
-        """The same after a task with this latent [Q] was chosen; it will be known as well as the others are."""
+        """The context after choosing a task with this latent [Q], to be known as precisely as the others."""
         typical = np.median(self.variance[: self.fitted], axis=0)
         return replace(self, mean=np.vstack([self.mean, latent]), variance=np.vstack([self.variance, typical]))
 
@@ -90,9 +90,9 @@ def surprisal(mean: Array, variance: Array, context: Embedded) -> Array:
     """The paper's: −log 1/N Σ_i N(h*; n_i, diag t_i), at the candidate's mean.
 
     With e_i = Σ_q (h*_q − n_iq)² / 2t_iq + ½ log 2πt_iq and the least of them, e, this is
-    log N + e − log Σ_i exp(e − e_i). A term below exp(−60) changes no digit, so the sum is left out where there is
-    only one above: nearly everywhere on a grid, and exp is slow where it underflows. Terms are summed in the order of
-    the tasks: a candidate has the same bits whatever others it is scored with.
+    log N + e − log Σ_i exp(e − e_i). A term below exp(−60) changes no digit, so the sum is skipped where only
+    one term is above: nearly everywhere on a grid, and exp is slow where it underflows. Terms are summed in the order
+    of the tasks, so a score has the same bits whatever candidates are scored with it.
     """
     minus, rate, offset = context.exponents  # [Q N, Q + 1], [Q N, 1], [N, 1]
     tasks, latent = context.mean.shape
@@ -120,7 +120,7 @@ def surprisal(mean: Array, variance: Array, context: Embedded) -> Array:
 
 
 def integrated_variance(mean: Array, variance: Array, context: SelectionContext) -> Array:
-    """How much observing the candidate lowers the variance of a GP over latent space, averaged over the domain (ALC).
+    """How much observing the candidate reduces the variance of a GP over latent space, averaged over the domain (ALC).
 
     The GP has the model's own kernel between latents; with c the candidate, r a reference and cov, var the GP's
     posterior given the observed tasks, u = mean_r cov(r, c)² / var(c). Uncertain latents use the expected kernel.
@@ -141,9 +141,9 @@ def integrated_variance(mean: Array, variance: Array, context: SelectionContext)
 
 @torch.no_grad()
 def predictive_variance(mean: Array, variance: Array, context: SelectionContext) -> Array:
-    """How much observing the candidate lowers the model's predictive variance, averaged over the domain.
+    """How much observing the candidate reduces the model's predictive variance, averaged over the domain.
 
-    A trajectory is imagined at M inputs with the candidate's latent, C = {(x_m, h*)}. Under the model's posterior of
+    The imagined trajectory has M inputs with the candidate's latent, C = {(x_m, h*)}. Under the model's posterior of
     output d, at the points R = {(x_m, h_r)} of the domain:
 
         u = mean_d mean_R diag( cov_d(R, C) (cov_d(C, C) + σ_d² I)⁻¹ cov_d(C, R) )        in standardised units
@@ -226,7 +226,6 @@ def get_utility(name: str) -> Utility:
             raise UserError(f"selection.utility is {name!r}, but that is not a function.")
         return found
     if name not in UTILITIES:
-        near = get_close_matches(name, UTILITIES, n=1)
-        hint = f"the nearest is {near[0]}" if near else f"there are {', '.join(UTILITIES)}"
-        raise UserError(f"selection.utility is {name!r}, but there is no such utility; {hint}, or module:function.")
+        known = nearest(name, UTILITIES)
+        raise UserError(f"selection.utility is {name!r}, but there is no such utility{known}, or module:function.")
     return UTILITIES[name]

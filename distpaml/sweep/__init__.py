@@ -1,1 +1,1 @@
-"""Many experiments at once, on Ray Tune: grids over seeds, methods and any key, and searches of hyperparameters."""
+"""Many experiments on Ray Tune: grids over seeds, methods and any key, and hyperparameter searches."""

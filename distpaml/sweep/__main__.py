@@ -1,4 +1,4 @@
-"""Run a sweep, or go on with one: `python -m distpaml.sweep [FILE] [key=value…] [--out DIR] [--resume DIR]`."""
+"""Run a sweep, or continue one: `python -m distpaml.sweep [FILE] [key=value…] [--out DIR] [--resume DIR]`."""
 
 import signal
 import sys
@@ -27,12 +27,12 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print(f"Stopped; python -m distpaml.sweep --resume {where} goes on.", file=sys.stderr)
+        print(f"Stopped; continue with: python -m distpaml.sweep --resume {where}", file=sys.stderr)
         return 130
 
 
 def _parser() -> ArgumentParser:
-    parser = ArgumentParser(prog="python -m distpaml.sweep", description="Run many experiments, or go on with them.")
+    parser = ArgumentParser(prog="python -m distpaml.sweep", description="Run many experiments, or continue them.")
     parser.add_argument(
         "words",
         nargs="*",
@@ -41,11 +41,11 @@ def _parser() -> ArgumentParser:
         "then overrides such as seeds=5, methods=[uni,lhs], grid.model.inducing=[100,300] or rounds=8",
     )
     parser.add_argument(
-        "--out", metavar="DIR", help="a folder that all machines share, or s3://…; sweeps/NAME-TIME unless given"
+        "--out", metavar="DIR", help="a folder that all machines share, or s3://… (default: sweeps/NAME-TIME)"
     )
-    parser.add_argument("--resume", metavar="DIR", help="go on with a sweep; overrides extend it, such as seeds=5")
-    parser.add_argument("--retry-failed", action="store_true", help="with --resume: begin failed trials again")
-    parser.add_argument("--verbose", action="store_true", help="show what Ray says as well")
+    parser.add_argument("--resume", metavar="DIR", help="continue a sweep; overrides extend it, such as seeds=5")
+    parser.add_argument("--retry-failed", action="store_true", help="with --resume: run failed trials again")
+    parser.add_argument("--verbose", action="store_true", help="show Ray's messages too")
     return parser
 
 
@@ -54,7 +54,7 @@ def _sweep(options: Namespace) -> Sweep:
     file = words.pop(0) if words and "=" not in words[0] else None
     if options.resume:
         if file or options.out:
-            raise UserError("--resume DIR goes on with the sweep in DIR; it takes overrides, but no file and no --out.")
+            raise UserError("--resume DIR continues the sweep in DIR; it takes overrides, but no file and no --out.")
         storage = Storage.of(options.resume)
         storage.forget()
         storage.pull("sweep.yaml")

@@ -1,27 +1,29 @@
-"""What Tune tells about the trials: a line on the screen for every finished round, and the journal."""
+"""Tune's callbacks: print a line for every finished round and keep the journal."""
 
 from collections.abc import Callable
 from typing import Any
 
 from ray.tune import Callback, Stopper
 
+from distpaml.catalogue import HEADLINES
 from distpaml.sweep.journal import Event, Journal
-from distpaml.sweep.schema import MEASURES
 from distpaml.sweep.storage import Storage
 
 HEADER = (
-    f"{'trial':34} {'round':>7} {'tasks':>5} " + " ".join(f"{measure:>10}" for measure in MEASURES) + f" {'seconds':>8}"
+    f"{'trial':34} {'round':>7} {'tasks':>5} "
+    + " ".join(f"{measure:>10}" for measure in HEADLINES)
+    + f" {'seconds':>8}"
 )
 
 
 class SweepCallback(Callback):
-    """Writes, and keeps count."""
+    """Prints rounds and journals what happens to trials."""
 
     def __init__(self, storage: Storage, journal: Journal, say: Callable[[str], None]) -> None:
         self.storage, self.journal, self.say = storage, journal, say
-        self.begun = False
+        self.header_printed = False
         self.refused = ""
-        """Why the sweep cannot go on, if it cannot."""
+        """Why the sweep must stop, if it must."""
 
     def on_trial_result(self, iteration: int, trials: list[Any], trial: Any, result: dict[str, Any], **_: Any) -> None:
         name = trial.config["trial"]
@@ -35,10 +37,10 @@ class SweepCallback(Callback):
             self.say(f"{name}: {sentence}")
         if result.get("replayed"):
             return
-        if not self.begun:
+        if not self.header_printed:
             self.say(HEADER)
-            self.begun = True
-        measures = " ".join(f"{result[measure]:10.4f}" for measure in MEASURES)
+            self.header_printed = True
+        measures = " ".join(f"{result[measure]:10.4f}" for measure in HEADLINES)
         rounds = f"{result['round']}/{result['rounds']}"
         self.say(f"{name:34} {rounds:>7} {result['tasks']:5} {measures} {result['seconds']:8.1f}")
 
@@ -55,7 +57,7 @@ class SweepCallback(Callback):
         self._note("trial failed", trial.config["trial"], f"{_why(trial)} That was attempt {trial.num_failures}.")
 
     def __getstate__(self) -> dict[str, Any]:
-        """Nothing: Tune pickles its own state, which is never read."""
+        """Nothing: Tune pickles callbacks, but we never read that back."""
         return {}
 
     def _note(self, event: Event, name: str, message: str = "") -> None:
@@ -66,7 +68,7 @@ class SweepCallback(Callback):
 
 
 class UntilRefused(Stopper):
-    """Stops all trials when one finds that the sweep cannot go on."""
+    """Stops all trials when one finds that the sweep must stop."""
 
     def __init__(self, callback: SweepCallback) -> None:
         self.callback = callback
@@ -79,6 +81,6 @@ class UntilRefused(Stopper):
 
 
 def _why(trial: Any) -> str:
-    """Errors of the run itself come as results, so what Tune sees is a process that went away."""
+    """A run's own errors arrive as results, so an error in Tune means a lost process."""
     error = trial.get_error()
     return "Its process or its machine was lost" + (f" ({type(error).__name__})." if error else ".")

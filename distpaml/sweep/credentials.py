@@ -1,7 +1,7 @@
-"""The driver's accounts, for its trials on other machines: keys of W&B and of object storage.
+"""The driver's W&B and object-storage keys, for trials on other machines.
 
-Trials ask for them, and they are kept in memory only. In a trial's config Tune would write them to disk, and in a
-runtime environment Ray would write them to its logs.
+Trials ask an actor for them, and they stay in memory. In a trial's config Tune would write them to disk; in a runtime
+environment Ray would write them to its logs.
 """
 
 import os
@@ -15,11 +15,11 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 NAME = "distpaml-credentials"
 PREFIXES = ("WANDB_", "AWS_")
 OWN = ("WANDB_DIR", "WANDB_SERVICE")
-"""What every process has for itself."""
+"""Variables that each process sets for itself."""
 
 
 class Credentials:
-    """Variables and their values; they come by a call, since Ray keeps the arguments of constructors."""
+    """Holds the variables; they arrive by a call, since Ray stores constructor arguments."""
 
     def __init__(self) -> None:
         self.variables: dict[str, str] = {}
@@ -33,7 +33,7 @@ class Credentials:
 
 @contextmanager
 def handed_out() -> Iterator[None]:
-    """While it lasts, every process of this driver can `take_over` its variables."""
+    """Inside this context, every process of the driver can `take_over` its variables."""
     given = {name: value for name, value in os.environ.items() if name.startswith(PREFIXES) and name not in OWN}
     here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
     options: dict[str, Any] = {"name": NAME, "num_cpus": 0, "scheduling_strategy": here}

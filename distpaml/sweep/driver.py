@@ -1,4 +1,4 @@
-"""A sweep from beginning to end: what is left to do goes to Tune, what happens goes to the journal and the screen."""
+"""Runs a sweep: sends unfinished trials to Tune, and reports to the journal and the screen."""
 
 import logging
 import os
@@ -35,14 +35,14 @@ SETTINGS = {
 
 @dataclass(frozen=True)
 class Sweep:
-    """A sweep and where it is kept."""
+    """A sweep and where it is stored."""
 
     parts: Sequence[SweepConfig]
     storage: Storage
 
     @cached_property
     def trials(self) -> list[Trial]:
-        """Of a grid all trials; of a search samples at every end of its space and with every choice."""
+        """All trials of a grid; for a search, samples that cover every end and every choice of its space."""
         return search_corners(self.parts[0]) if self.parts[0].search else grid_trials(self.parts)
 
     @property
@@ -52,7 +52,7 @@ class Sweep:
 
 @contextmanager
 def opened(sweep: Sweep) -> Iterator[Journal]:
-    """The sweep's folder, with no other driver in it."""
+    """Lock the sweep's folder against other drivers and open its journal."""
     sweep.storage.pull()
     check_folder(sweep.storage.local)
     with locked(sweep.storage.local, "Another sweep"):
@@ -61,9 +61,9 @@ def opened(sweep: Sweep) -> Iterator[Journal]:
 
 @own_environment()
 def run_sweep(sweep: Sweep, journal: Journal, again: bool, verbose: bool, say: Callable[[str], None]) -> None:
-    """Everything that is left of the sweep; returns when nothing is. Failed trials are repeated if `again`."""
+    """Run all trials that are not finished; `again`: failed ones too."""
     os.environ.update({name: value for name, value in SETTINGS.items() if name not in os.environ})
-    searcher = _searcher(sweep, journal, again)  # refuses what is not the sweep that the folder holds
+    searcher = _searcher(sweep, journal, again)  # raises if the folder holds another sweep
     write_durably(sweep.storage.local / "sweep.yaml", to_yaml(sweep.parts).encode())
     sweep.storage.push("sweep.yaml")
     if searcher is None:
@@ -79,7 +79,7 @@ def run_sweep(sweep: Sweep, journal: Journal, again: bool, verbose: bool, say: C
                     raise UserError(sentence)
                 say(f"warning: {sentence} Waiting for the cluster to grow.")
                 break
-        if sweep.parts[0].search is None:  # start all at once, not one after the other
+        if sweep.parts[0].search is None:  # start them together, not one by one
             room = 200 if can_grow() else max(1, min(200, int(sum(node.get("CPU", 0.0) for node in nodes()))))
             os.environ.setdefault("TUNE_MAX_PENDING_TRIALS_PG", str(room))
         with _spread(sweep) if joined else nullcontext():
@@ -94,7 +94,7 @@ def run_sweep(sweep: Sweep, journal: Journal, again: bool, verbose: bool, say: C
 
 @contextmanager
 def _spread(sweep: Sweep) -> Iterator[None]:
-    """What trials need on machines that were not started from here: the folder and the accounts."""
+    """What trials on other machines need: the folder and the credentials."""
     from distpaml.sweep.credentials import handed_out
     from distpaml.sweep.storage_check import check_machines
 
@@ -121,7 +121,7 @@ def _searcher(sweep: Sweep, journal: Journal, again: bool) -> Any:
 def tune_trials(
     trainable: type, sweep: Sweep, searcher: Any, journal: Journal, verbose: bool, say: Callable[[str], None]
 ) -> None:
-    """Every trial of the searcher, as many at once as there is room for."""
+    """Run every trial of the searcher, as many at once as fit."""
     from ray import tune
 
     from distpaml.sweep.callbacks import SweepCallback, UntilRefused
@@ -170,7 +170,7 @@ def _scheduler(sweep: Sweep) -> Any:
 
 @contextmanager
 def _quiet(verbose: bool) -> Iterator[None]:
-    """Without Tune's own words, unless they are wanted."""
+    """Silence Tune and optuna unless `verbose`."""
     if verbose:
         yield
         return

@@ -1,4 +1,4 @@
-"""What happened to the trials of a sweep: `events.jsonl`, one line per event, appended and synced by the driver."""
+"""What happened to a sweep's trials: `events.jsonl`, one line per event, appended and synced by the driver."""
 
 import json
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ class Journal:
         append_durably(self.path, json.dumps(line | {"message": message}).encode() + b"\n")
 
     def last(self) -> dict[str, dict[str, Any]]:
-        """The last event of every trial that has any."""
+        """The last event of every trial, by trial."""
         return {event["trial"]: event for event in self if event.get("trial")}
 
     def __iter__(self) -> Iterator[dict[str, Any]]:

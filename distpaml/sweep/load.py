@@ -1,7 +1,6 @@
-"""A sweep's YAML file, or the name of one that is shipped, and overrides → the sweeps that it consists of."""
+"""Loads sweeps: a YAML file or the name of a shipped one, and overrides → `SweepConfig`s."""
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -10,20 +9,21 @@ from distpaml.config.load import assigned, parse_override
 from distpaml.config.validation_errors import checked, shown
 from distpaml.config.yaml_text import dump, read
 from distpaml.errors import UserError
+from distpaml.names import nearest
 from distpaml.sweep.schema import SweepConfig
 
 
 def shipped_sweeps() -> dict[str, Path]:
-    """The files of `tune_configs/`, which lies in an installed package or beside it in a clone: name → file."""
+    """The files of `tune_configs/`, inside an installed package or beside it in a clone: name → file."""
     package = Path(str(files("distpaml")))
     folders = package / "tune_configs", package.parent / "tune_configs"
     return {path.stem: path for folder in folders for path in sorted(folder.glob("*.yaml"))}
 
 
 def load_sweep(source: str | Path, overrides: Sequence[str] = ()) -> list[SweepConfig]:
-    """The sweep of a file, or all those that it includes; an override changes each of them.
+    """The sweep in a file, or all sweeps that it includes; an override changes each of them.
 
-    An override that is no key of a sweep is one of the experiments: `rounds=3` is `overrides.rounds=3`.
+    An override that is not a key of a sweep applies to its experiments: `rounds=3` means `overrides.rounds=3`.
     """
     path = _file(source)
     tree = read(path)
@@ -40,7 +40,7 @@ def load_sweep(source: str | Path, overrides: Sequence[str] = ()) -> list[SweepC
 
 
 def to_yaml(parts: Sequence[SweepConfig]) -> str:
-    """What `load_sweep` reads back as the same."""
+    """YAML that `load_sweep` reads back as the same sweeps."""
     trees = [part.model_dump(mode="json", exclude_none=True) for part in parts]
     return dump(trees[0]) if len(trees) == 1 else dump({"name": parts[0].name, "parts": trees})
 
@@ -63,7 +63,6 @@ def _file(source: str | Path) -> Path:
         return shipped_sweeps()[source]
     path = Path(source)
     if not path.exists():
-        near = get_close_matches(path.stem, shipped_sweeps(), n=1)
-        hint = f"the nearest is {near[0]}" if near else f"there are {', '.join(shipped_sweeps())}"
-        raise UserError(f"{shown(str(source))} is neither a file nor a shipped sweep; {hint}.")
+        known = nearest(path.stem, shipped_sweeps())
+        raise UserError(f"{shown(str(source))} is neither a file nor a shipped sweep{known}.")
     return path

@@ -1,4 +1,4 @@
-"""Every key of a sweep: what is varied, over which seeds, and how hard it is tried.
+"""Every key of a sweep: what varies, over which seeds, and how often to retry.
 
 experiments × methods × seeds × grid        a grid: one trial each
 experiments, methods, search                a search: a trial is one sample of the space, run for every seed
@@ -8,9 +8,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, field_validator
 
-from distpaml.config.section import List, Positive, Section
-
-MEASURES = ("rmse", "nll", "rmse_paper", "nll_paper")
+from distpaml.catalogue import HEADLINES
+from distpaml.config.section import List, Positive, Section, one_of
 
 
 def _counted(seeds: Any) -> Any:
@@ -18,7 +17,7 @@ def _counted(seeds: Any) -> Any:
 
 
 def _flattened(tree: Any, prefix: str = "") -> Any:
-    """`{model: {inducing: x}}` as `{"model.inducing": x}`, at any depth; what is no mapping stays."""
+    """`{model: {inducing: x}}` as `{"model.inducing": x}`, at any depth."""
     if not isinstance(tree, dict):
         return tree
     flat: dict[str, Any] = {}
@@ -33,12 +32,12 @@ Seeds = Annotated[List[Annotated[int, Field(ge=0)]], Field(min_length=1), Before
 
 
 class Space(Section):
-    """The values that a search may give to one key: an interval or a list."""
+    """The values that a search may try for one key: an interval or a list."""
 
     low: int | float | None = None
     high: int | float | None = None
     log: bool = False
-    """Whether to search on a logarithmic scale."""
+    """Search on a logarithmic scale."""
     choices: Annotated[List[int | float | str | bool], Field(min_length=1)] | None = None
 
     @field_validator("choices")
@@ -46,59 +45,59 @@ class Space(Section):
     def _one_of_both(cls, choices: Any, info: Any) -> Any:
         low, high = info.data.get("low"), info.data.get("high")
         if (choices is None) == (low is None or high is None):
-            raise ValueError("should be given where low and high are not, and only there")
+            raise ValueError("should be given if and only if low and high are not")
         if choices is None and not low < high:
-            raise ValueError(f"should not be needed, but low={low} is not below high={high}")
+            raise ValueError(f"is not needed, but low={low} should be below high={high}")
         if info.data.get("log") and not (low is not None and low > 0):
-            raise ValueError("should not be needed, but log needs a positive low")
+            raise ValueError("is not needed, but log needs a positive low")
         return choices
 
 
 class SearchConfig(Section):
-    """A search of hyperparameters; its objective is always a mean over seeds."""
+    """A hyperparameter search; its objective is always a mean over seeds."""
 
     space: Annotated[dict[str, Space], Dotted, Field(min_length=1)]
     """Dotted keys of the experiment, each with `low` and `high` (and `log`) or `choices`."""
     algorithm: Literal["random", "optuna"] = "optuna"
-    """`random`: independent draws; `optuna`: draws that learn from those before."""
+    """`random`: independent draws; `optuna`: TPE, which learns from earlier samples."""
     scheduler: Literal["none", "asha"] = "none"
-    """`asha` stops samples early that are worse than most others after as many rounds."""
+    """`asha` stops samples early that are worse than most others at the same round."""
     samples: Positive = 20
-    objective: Literal["rmse", "nll", "rmse_paper", "nll_paper"] = "rmse"
-    """Minimised: this measure in the last round, averaged over the seeds."""
+    objective: Annotated[str, one_of(HEADLINES)] = "rmse"
+    """The measure to minimise: in the last round, averaged over seeds."""
     seed: Annotated[int, Field(ge=0)] = 0
-    """Of the draws; the experiments have their own."""
+    """Seed of the draws; experiments have their own."""
 
 
 class SweepConfig(Section):
     """One sweep."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")] = "sweep"
-    """A label, and the beginning of the directory's name."""
+    """A label, and the start of the directory's name."""
     experiments: Annotated[List[str], Field(min_length=1)] = ("cartpole",)
     """Shipped experiments by name, or YAML files."""
     methods: List[str] = ()
-    """The methods of all experiments; each its own if none is given."""
+    """Methods to run on every experiment; by default each experiment's own."""
     seeds: Seeds = (0,)
-    """How many, or which."""
+    """How many seeds (0, 1, …), or a list of them."""
     quick: bool = False
     """Shrink every experiment to about a minute."""
     overrides: Annotated[dict[str, Any], Dotted] = Field(default_factory=dict)
-    """Dotted keys that every experiment has changed."""
+    """Dotted keys to change in every experiment."""
     grid: Annotated[dict[str, Annotated[List[Any], Field(min_length=1)]], Dotted] = Field(default_factory=dict)
-    """Dotted keys, each with the list of values that it takes."""
+    """Dotted keys, each with the list of its values."""
     search: SearchConfig | None = None
     wandb: Literal["auto", "online", "offline", "off"] = "auto"
-    """`auto`: online with a key and a network, offline otherwise. WANDB_PROJECT and WANDB_ENTITY say where to."""
+    """`auto`: online with a key and a network, else offline. WANDB_PROJECT and WANDB_ENTITY say where."""
     retries: Annotated[int, Field(ge=0)] = 3
-    """How often a trial whose process or machine was lost is begun again from its last finished round."""
+    """How often to restart a trial whose process or machine was lost; it continues from its last finished round."""
 
     @field_validator("overrides", "grid")
     @classmethod
     def _own_keys(cls, keys: dict[str, Any]) -> dict[str, Any]:
         for key, instead in {"seed": "seeds", "method": "methods", "out": "--out"}.items():
             if key in keys:
-                raise ValueError(f"should not have {key}, which a sweep says with {instead}")
+                raise ValueError(f"should not have {key}; a sweep uses {instead}")
         return keys
 
     @field_validator("search")
@@ -109,7 +108,7 @@ class SweepConfig(Section):
         if len(info.data.get("seeds", (0, 1))) < 2:
             raise ValueError("should average over at least two seeds, but there is one")
         if len(info.data.get("experiments", ())) > 1 or len(info.data.get("methods", ())) > 1:
-            raise ValueError("should be of one experiment and one method")
+            raise ValueError("should have one experiment and one method")
         if info.data.get("grid"):
-            raise ValueError("should be instead of a grid, not beside one")
+            raise ValueError("should replace the grid, not be combined with one")
         return search

@@ -1,6 +1,6 @@
-"""What Tune asks for the next trial: those of a grid, or the samples of a search.
+"""Searchers, which Tune asks for the next trial: of a grid, or of a search.
 
-After an interruption it is made anew from the sweep's folder: finished trials are left out (a search learns from
+After an interruption a searcher is rebuilt from the sweep's folder: finished trials are left out (a search learns from
 them), unfinished ones come first.
 """
 
@@ -18,7 +18,7 @@ from distpaml.sweep.trials import Sample, Trial, sample_trial
 
 
 class TrialSearcher(Searcher):
-    """Trials in order; subclasses say which."""
+    """Hands out trials in order; subclasses decide which."""
 
     def __init__(self, objective: str, common: Mapping[str, Any]) -> None:
         super().__init__(metric=objective, mode="min")
@@ -40,7 +40,7 @@ class TrialSearcher(Searcher):
         self.running.pop(trial_id, None)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Nothing: Tune pickles its own state, which is never read."""
+        """Nothing: Tune pickles searchers, but we never read that back."""
         return {}
 
     def save(self, checkpoint_path: str) -> None:
@@ -51,7 +51,7 @@ class TrialSearcher(Searcher):
 
 
 class GridSearcher(TrialSearcher):
-    """The trials of a grid that are left."""
+    """The unfinished trials of a grid."""
 
     def __init__(self, left: Sequence[Trial], common: Mapping[str, Any]) -> None:
         self.left = left
@@ -62,7 +62,7 @@ class GridSearcher(TrialSearcher):
 
 
 class SpaceSearcher(TrialSearcher):
-    """Samples of a space. Sample i is a function of the search's seed, of i and, for optuna, of the results so far."""
+    """Samples of a space. Sample i depends on the search's seed, on i and, for optuna, on the results so far."""
 
     def __init__(self, sweep: SweepConfig, known: Mapping[int, Sample], common: Mapping[str, Any]) -> None:
         assert sweep.search is not None
@@ -103,7 +103,7 @@ class SpaceSearcher(TrialSearcher):
             self.study.tell(asked, value)
 
     def _past(self, sample: Sample, value: float) -> optuna.trial.FrozenTrial:
-        """A sample of before, as the study would know it."""
+        """An earlier sample, as optuna would have stored it."""
         known: dict[str, Any] = {"params": dict(sample.values), "distributions": self.space}
         if sample.stopped is None:
             return optuna.trial.create_trial(**known, value=value)

@@ -1,4 +1,4 @@
-"""How far the runs of a sweep have come, read from its folder."""
+"""The progress of a sweep's runs, read from its folder."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from distpaml.catalogue import planned_rounds
 from distpaml.config import ExperimentConfig
 from distpaml.errors import UserError
 from distpaml.records import check_same, read_records
@@ -16,7 +17,7 @@ from distpaml.sweep.trials import Sample, Trial, sample_trial
 
 
 def records_of(folder: Path, name: str, config: ExperimentConfig) -> list[Record]:
-    """The finished rounds of a run; none if it was not begun, an error if it is another experiment's."""
+    """The finished rounds of a run; empty if it has not started, an error if the folder holds another experiment."""
     path = folder / "trials" / name
     if not (path / "config.yaml").exists() or not (path / "records.jsonl").exists():
         return []
@@ -26,15 +27,14 @@ def records_of(folder: Path, name: str, config: ExperimentConfig) -> list[Record
 
 def is_finished(folder: Path, trial: Trial) -> bool:
     """Whether every run of the trial has all its rounds."""
-    return all(len(records_of(folder, name, config)) > last_round(config) for name, config in trial.runs.items())
-
-
-def last_round(config: ExperimentConfig) -> int:
-    return 0 if config.method == "oracle" else config.rounds
+    return all(
+        len(records_of(folder, name, config)) > planned_rounds(config.method, config.rounds)
+        for name, config in trial.runs.items()
+    )
 
 
 def samples_of(folder: Path, sweep: SweepConfig, closed: Mapping[str, Any]) -> dict[int, Sample]:
-    """The samples of a search that were begun; `closed` are the names of those that are not to go on."""
+    """The samples of a search that have started; `closed` names those that should not continue."""
     assert sweep.search is not None
     found = {}
     for number in range(sweep.search.samples):
@@ -54,7 +54,7 @@ def samples_of(folder: Path, sweep: SweepConfig, closed: Mapping[str, Any]) -> d
 
 
 def _objective(runs: Sequence[Sequence[Record]], measure: str) -> float | None:
-    """The mean over the runs in the last round that all have."""
+    """The mean over the runs, in the last round that all of them have."""
     rounds = min(len(run) for run in runs)
     return float(np.mean([getattr(run[rounds - 1], measure) for run in runs])) if rounds else None
 
@@ -66,7 +66,7 @@ def _at(tree: Mapping[str, Any], key: str) -> Any:
 
 
 def trial_states(folder: Path, trials: Sequence[Trial], again: bool) -> tuple[list[Trial], list[Trial]]:
-    """The trials that are left and those that are not; failed ones are left only if they are tried `again`."""
+    """Unfinished and finished trials; failed ones count as finished unless `again`."""
     last = Journal(folder / "events.jsonl").last()
     left, done = list[Trial](), list[Trial]()
     for trial in trials:
@@ -76,7 +76,7 @@ def trial_states(folder: Path, trials: Sequence[Trial], again: bool) -> tuple[li
 
 
 def check_folder(folder: Path) -> None:
-    """It must be a sweep's, or empty."""
+    """Raise unless the folder is empty or a sweep's."""
     if folder.exists() and not folder.is_dir():
         raise UserError(f"{folder} is not a folder; choose another with --out.")
     others = {path.name for path in folder.iterdir()} - {"id", "lock"} if folder.is_dir() else set()

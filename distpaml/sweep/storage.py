@@ -1,13 +1,13 @@
-"""Where a sweep's files are: a folder that all machines share, or object storage (`s3://bucket/…`, `gs://bucket/…`).
+"""Where a sweep is stored: a folder that all machines share, or object storage (`s3://bucket/…`, `gs://bucket/…`).
 
     sweep.yaml          the sweep, every key
-    id                  by which machines know that they see the same folder
+    id                  tells machines that they see the same folder
     events.jsonl        what happened to the trials, in order
     trials/NAME/        the directory of one run (see `distpaml.records`)
-    tensorboard/NAME/, wandb/    what trackers wrote
+    tensorboard/NAME/, wandb/    files of the trackers
     report/index.html   the report
 
-Object storage cannot be appended to, so every machine works in a folder of its own and copies what is finished.
+Object storage has no append, so every machine works in a local folder and copies what is finished.
 """
 
 import hashlib
@@ -28,11 +28,11 @@ from distpaml.errors import UserError
 
 @dataclass(frozen=True)
 class Storage:
-    """A sweep's folder, by path or by URI; the same object serves on every machine."""
+    """A sweep's folder, by path or URI; the same object works on every machine."""
 
     where: str
     id: str = ""
-    """Of the sweep: what one sweep left on a machine is never taken for another's at the same URI."""
+    """The sweep's id: separates local copies of different sweeps at the same URI."""
 
     @classmethod
     def of(cls, where: str) -> "Storage":
@@ -56,7 +56,7 @@ class Storage:
         return Storage(f"{path.rstrip('/')}/{name}{mark}{options}", self.id)
 
     def identify(self) -> str:
-        """The folder's id, which it is given when it has none."""
+        """The folder's id; creates one if there is none."""
         file = self.local / "id"
         if not file.exists():
             with _said(f"{self.where} cannot be written"):
@@ -66,7 +66,7 @@ class Storage:
         return file.read_text()
 
     def remove(self) -> None:
-        """All of it, everywhere."""
+        """Delete everything, here and in storage."""
         if self.remote:
             filesystem, root = self._filesystem()
             with _said(f"{self.where} cannot be removed"):
@@ -74,18 +74,18 @@ class Storage:
         shutil.rmtree(self.local, ignore_errors=True)
 
     def forget(self) -> None:
-        """Drop what this machine keeps of a sweep that is stored no more."""
+        """Delete the local copy of a sweep that is no longer stored."""
         if self.remote and not self._has("sweep.yaml"):
             shutil.rmtree(self.local, ignore_errors=True)
 
     def pull(self, name: str = "") -> None:
-        """Bring what is stored under `name` to this machine."""
+        """Copy what is stored under `name` to this machine."""
         if self.remote and self._has(name):
             filesystem, root = self._filesystem()
             self._copy(filesystem, _joined(root, name), fs.LocalFileSystem(), str(self.local / name))
 
     def push(self, *names: str) -> None:
-        """Store what this machine has under `names`, in their order."""
+        """Store the local `names`, in this order."""
         if self.remote:
             filesystem, root = self._filesystem()
             for name in names:
@@ -93,18 +93,18 @@ class Storage:
                     self._copy(fs.LocalFileSystem(), str(self.local / name), filesystem, _joined(root, name))
 
     def push_longer(self, *names: str) -> None:
-        """Store `names`, unless the last of them, a file that only grows, is longer in storage: another process has
-        gone on from there."""
+        """Store `names`, unless the last of them, a file that only grows, is longer in storage: then another process
+        has continued from there."""
         if self.remote:
             filesystem, root = self._filesystem()
             with _said(f"{self.where} cannot be read"):
                 stored = filesystem.get_file_info(_joined(root, names[-1])).size or 0
             if stored > (self.local / names[-1]).stat().st_size:
-                raise UserError(f"Another process has gone on with {names[-1]}.")
+                raise UserError(f"Another process has continued {names[-1]}.")
             self.push(*names)
 
     def drop(self, name: str) -> None:
-        """Remove a stored file that this machine has removed."""
+        """Delete a stored file that was deleted locally."""
         if self.remote and self._has(name):
             filesystem, root = self._filesystem()
             with _said(f"{_joined(root, name)} cannot be removed"):

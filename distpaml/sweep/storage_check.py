@@ -1,4 +1,4 @@
-"""Whether a machine sees the sweep's folder, and not one of its own at the same path: else results would be lost."""
+"""Checks that a machine sees the sweep's folder, not its own folder at the same path: results would be lost."""
 
 import socket
 import time
@@ -13,11 +13,11 @@ from distpaml.sweep.credentials import take_over
 from distpaml.sweep.storage import Storage
 
 PATIENCE = 30.0
-"""Seconds until a new file must be seen on all machines."""
+"""Seconds for a new file to become visible on all machines."""
 
 
 def trouble(storage: Storage, patience: float = PATIENCE) -> str | None:
-    """One sentence on why this machine must not take part; None if it may."""
+    """Why this machine must not take part, in one sentence; None if it may."""
     end, sentence = time.monotonic() + patience, ""
     while True:
         try:
@@ -49,7 +49,7 @@ def check_machines(storage: Storage) -> None:
         try:
             sentence = ray.get(answer)
         except RayError:
-            continue  # it went away; trials ask again
+            continue  # it is gone; trials check again
         if sentence:
             raise UserError(sentence)
 

@@ -1,7 +1,7 @@
 """A trial as Tune sees it: one step is one round of each of its runs.
 
-All that matters is in the runs' directories. A trial that is begun again, after its process or machine was lost or in
-a later sweep, goes on from there, so Tune keeps no checkpoints and nothing is unpickled from disk.
+All state is in the runs' directories. A trial that restarts, because its process or machine was lost or in a later
+sweep, continues from there, so Tune keeps no checkpoints and nothing is unpickled from disk.
 """
 
 import json
@@ -15,17 +15,17 @@ import numpy as np
 from ray import tune
 from ray.exceptions import RayError
 
+from distpaml.catalogue import HEADLINES, planned_rounds
 from distpaml.config import ExperimentConfig
 from distpaml.rounds import Record
 from distpaml.runtime.run_experiment import run_experiment
 from distpaml.sweep.credentials import take_over
-from distpaml.sweep.schema import MEASURES
 from distpaml.sweep.storage import Storage
 from distpaml.sweep.storage_check import trouble
 from distpaml.tracking import Tracker
 
 PATIENCE = 150.0
-"""Seconds to wait for a lost process to let go of its run; a file server may hold a lost machine's locks for 90."""
+"""Seconds to wait for a lost process to release its run; a file server may hold a lost machine's locks for 90."""
 
 
 class RunInSweep:
@@ -35,14 +35,14 @@ class RunInSweep:
         self.name, self.config, self.storage, self.wandb = name, config, storage, wandb
         self.said = list[str]()
         self.known = 0
-        """Rounds that were finished before."""
+        """Rounds that were finished before this process."""
 
     @property
     def path(self) -> Path:
         return self.storage.local / "trials" / self.name
 
     def records(self) -> Generator[Record, None, None]:
-        """All rounds, those of before first; each is stored when it comes."""
+        """All rounds, finished ones first; each is stored before it is yielded."""
         stored = f"trials/{self.name}"
         self.storage.pull(stored)
         self.storage.pull(f"wandb/{self.name}.json")
@@ -57,7 +57,7 @@ class RunInSweep:
                         f"{stored}/config.yaml", f"{stored}/round-{record.round:02d}", f"{stored}/records.jsonl"
                     )
                     self.storage.drop(f"{stored}/round-{record.round - 1:02d}/model.safetensors")
-                    if tracker is None:  # not before the run is locked: a lost process may still be at it
+                    if tracker is None:  # once the run is locked: a lost process may still be writing
                         tracker = stack.enter_context(Tracker(*tracked, self.said.append))
                     tracker.add(record)
                     self.storage.push(f"wandb/{self.name}.json")
@@ -66,7 +66,7 @@ class RunInSweep:
             self.storage.push(*self._shown())
 
     def _shown(self) -> list[str]:
-        """What the trackers wrote of this run, online and offline."""
+        """The trackers' files of this run, online and offline."""
         state = self.storage.local / "wandb" / f"{self.name}.json"
         own = json.loads(state.read_text())["id"] if state.exists() else "none"
         runs = (self.storage.local / "wandb").glob(f"*run-*-{own}")
@@ -74,7 +74,7 @@ class RunInSweep:
 
 
 class PamlTrial(tune.Trainable):
-    """Runs in step with each other; what is reported is their mean."""
+    """Runs in lockstep; reports their mean."""
 
     def setup(self, config: dict[str, Any]) -> None:
         take_over()
@@ -89,7 +89,7 @@ class PamlTrial(tune.Trainable):
             run = RunInSweep(name, experiment, storage, config["wandb"])
             self.runs.append(run)
             self.records.append(self.stack.enter_context(closing(run.records())))
-            self.rounds = 0 if experiment.method == "oracle" else experiment.rounds
+            self.rounds = planned_rounds(experiment.method, experiment.rounds)
 
     def step(self) -> dict[str, Any]:
         if self.trouble:
@@ -98,15 +98,15 @@ class PamlTrial(tune.Trainable):
         try:
             records = [next(run) for run in self.records]
         except RayError:
-            raise  # a lost process: Tune begins the trial again
+            raise  # a lost process: Tune restarts the trial
         except Exception as error:
             self.cleanup()
             return {"done": True, "failed": " ".join((str(error) or type(error).__name__).split())}
-        means = {measure: float(np.mean([getattr(record, measure) for record in records])) for measure in MEASURES}
+        means = {measure: float(np.mean([getattr(record, measure) for record in records])) for measure in HEADLINES}
         last = records[0].round >= self.rounds
         if last:
             for run in self.records:
-                next(run, None)  # to its end: trackers are closed
+                next(run, None)  # run to its end, which closes the trackers
         return {
             "round": records[0].round,
             "rounds": self.rounds,

@@ -14,29 +14,29 @@ from distpaml.sweep.schema import SweepConfig
 
 @dataclass(frozen=True)
 class Trial:
-    """What Tune schedules: the runs that are made together, by name; one in a grid, one per seed in a search."""
+    """What Tune schedules: one run in a grid, one run per seed in a search, by name."""
 
     name: str
     runs: Mapping[str, ExperimentConfig]
     values: Mapping[str, Any]
-    """What a search gave to the keys of its space."""
+    """The values of a search's sample, by key."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """A sample of before."""
+    """An earlier sample of a search."""
 
     values: Mapping[str, Any]
     objective: float | None
-    """None if it has none yet, or failed."""
+    """None if it failed or has none yet."""
     stopped: int | None
-    """The round at which it was stopped early, if it was: its objective is that of an early round."""
+    """The round at which it was stopped early, if it was; its objective is that of this round."""
     closed: bool
-    """Whether nothing is left to do for it: it is finished, was stopped early, or failed."""
+    """Finished, stopped early, or failed: nothing is left to do."""
 
 
 def grid_trials(parts: Sequence[SweepConfig]) -> list[Trial]:
-    """Every combination of every sweep."""
+    """Every combination in every sweep."""
     trials: dict[str, Trial] = {}
     for part in parts:
         for name, config in _combinations(part):
@@ -58,7 +58,7 @@ def sample_trial(sweep: SweepConfig, number: int, values: Mapping[str, Any]) -> 
 
 
 def search_corners(sweep: SweepConfig) -> list[Trial]:
-    """Samples that together have both ends of every interval and every choice: if these can be run, all can."""
+    """Samples that together cover both ends of every interval and every choice: if these are valid, all are."""
     assert sweep.search is not None
     ends = {key: space.choices or (space.low, space.high) for key, space in sweep.search.space.items()}
     corners = range(max(len(values) for values in ends.values()))

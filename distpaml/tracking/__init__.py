@@ -1,8 +1,8 @@
-"""What TensorBoard and W&B are shown of a trial.
+"""Logs trials to TensorBoard and W&B.
 
-The run directory is the truth, and both are written from finished rounds only. A trial that goes on after it was
-killed is shown again from its records, so nothing is missing and nothing is there twice. Neither can stop a trial:
-what goes wrong is said once, in a sentence, and the trial goes on without.
+The run directory is the truth; both are written from finished rounds only. A trial that continues after a crash is
+logged again from its records, so no round is missing and none appears twice. Logging never stops a trial: an error is
+reported once, in a sentence, and the trial continues without that logger.
 """
 
 import os
@@ -24,26 +24,26 @@ __all__ = ["Tracker"]
 
 
 class Sink(Protocol):
-    """Somewhere that rounds are shown."""
+    """A destination of rounds."""
 
     label: str
 
     def add(self, shown: Shown) -> None:
-        """One more finished round."""
+        """Log one more finished round."""
 
     def caught_up(self) -> None:
-        """All rounds of the run directory were added; what an earlier process left of them can go."""
+        """All rounds of the run directory are logged; files of earlier processes can go."""
 
     def close(self, failed: bool) -> None:
-        """No more rounds in this process."""
+        """No more rounds will come from this process."""
 
 
 class Tracker:
-    """Shows one trial while it is open: `with Tracker(…) as tracker: … tracker.add(record)`.
+    """Logs one trial while open: `with Tracker(…) as tracker: … tracker.add(record)`.
 
-    `run` is the run directory, `folder` that of the sweep: TensorBoard's files are in folder/tensorboard/NAME, those
-    of W&B in folder/wandb. `mode` is that of W&B: `auto` (online with a key and a network, else offline), `online`,
-    `offline` or `off`. `say` hears what went wrong.
+    `run` is the run directory and `folder` the sweep's: TensorBoard writes to folder/tensorboard/NAME, W&B to
+    folder/wandb. `mode` is W&B's: `auto` (online with a key and a network, else offline), `online`, `offline` or `off`.
+    `say` is called with what went wrong.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Tracker:
         self.sinks = []
 
     def add(self, record: Record) -> None:
-        """Show a round that was just finished; one that was shown from the run directory already is left out."""
+        """Log a round that just finished, unless it was already logged from the run directory."""
         if record.round < len(self.records):
             return
         self.records.append(record)
@@ -98,16 +98,16 @@ class Tracker:
 
     @contextmanager
     def _guarded(self, label: str, sink: Sink | None = None) -> Iterator[None]:
-        """An error in here is said, and the sink is given up."""
+        """Report an error once and drop the sink."""
         try:
             yield
         except Exception as error:
             if sink is not None:
                 self.sinks.remove(sink)
-            self._say(f"{label} shows no more of {self.name}: {error or type(error).__name__}")
+            self._say(f"{label} stops logging {self.name}: {error or type(error).__name__}")
 
     def _say(self, sentence: str) -> None:
-        """One line without the key, whatever others put into their messages."""
+        """One line, with the API key removed from whatever others put into their messages."""
         key = os.environ.get("WANDB_API_KEY")
         line = " ".join((sentence.replace(key, "…") if key else sentence).split())
         self.say(line.rstrip(".") + "; the records of the run are complete.")

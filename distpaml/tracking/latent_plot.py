@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 
 class LatentPlot:
-    """One figure that is drawn again for every round, which is several times faster than a new one."""
+    """One figure redrawn for every round, several times faster than a new one."""
 
     def __init__(self) -> None:
         figure = Figure(figsize=(4.8, 4.0), dpi=80)

@@ -1,4 +1,4 @@
-"""Whether W&B can be reached from here with a key; asked without a prompt and within seconds."""
+"""Whether W&B can be reached with a key; answered within seconds and without a prompt."""
 
 import os
 from netrc import NetrcParseError, netrc
@@ -29,12 +29,12 @@ def _has_key(url: str) -> bool:
         return False
     hosts = {urlsplit(url).netloc, urlsplit(url).hostname or ""}
     if "WANDB_BASE_URL" not in os.environ:
-        hosts.add("api.wandb.ai")  # the account is the same, by whatever name W&B's own server goes
+        hosts.add("api.wandb.ai")  # W&B's own server has several names, one account
     return any(file.authenticators(host) for host in hosts)
 
 
 def _reachable(url: str) -> bool:
-    """Any answer will do. A thread, since looking up a name has no time limit of its own."""
+    """Any answer will do. In a thread, since a name lookup has no timeout of its own."""
     answered = []
 
     def ask() -> None:

@@ -24,12 +24,12 @@ class Shown:
         return self.records[-1]
 
     def numbers(self) -> dict[str, float]:
-        """Every number of the record by its path: `rmse`, `terms/elbo`, `shots/5/nll`, `seconds/fit`."""
+        """Every number of the record, by its path: `rmse`, `terms/elbo`, `shots/5/nll`, `seconds/fit`."""
         tree = self.record.model_dump(exclude={"added"})
         return dict(_numbers(tree, ""))
 
     def choices(self) -> tuple[list[str], list[list[Any]]]:
-        """Columns and rows of all tasks so far: true parameters, what else the learner was shown, latent, utility."""
+        """Columns and rows of all tasks so far: true parameters, what else the learner saw, latent, utility."""
         domain, latents = self.config.domain, self.config.model.latent
         names = get_descriptor(self.config.descriptor, domain.box).names
         others = [e for e, name in enumerate(names) if name not in domain.box]

@@ -1,4 +1,4 @@
-"""Rounds as TensorBoard's event files, always on disk; a step is the number of tasks."""
+"""Writes rounds as TensorBoard event files; a step is the number of tasks."""
 
 from pathlib import Path
 from time import time
@@ -13,9 +13,9 @@ from distpaml.tracking.shown import Shown
 
 
 class TensorBoard:
-    """One new event file per process, with all rounds; those of earlier processes are removed once it has them.
+    """One event file per process with all rounds; files of earlier processes are deleted once it has them.
 
-    Written in this thread: the queue of tensorboardX's SummaryWriter would wait for ever on a disk that is full.
+    Writes in this thread: the queue of tensorboardX's SummaryWriter would wait forever on a full disk.
     """
 
     label = "TensorBoard"
@@ -24,7 +24,7 @@ class TensorBoard:
         folder.mkdir(parents=True, exist_ok=True)
         self.earlier = list(folder.glob("events.*"))
         self.writer = EventsWriter(str(folder / "events"), f".{uuid4().hex[:8]}")
-        self._write(0, session_log=SessionLog(status=SessionLog.START))  # readers forget what earlier files say
+        self._write(0, session_log=SessionLog(status=SessionLog.START))  # readers discard earlier files
         text = config.to_yaml().replace("\n", "\n    ")
         self._write(0, summary=summary.text("config", f"    {text}"))
 

@@ -1,11 +1,11 @@
-"""Rounds as a run of Weights & Biases, online or as files that `wandb sync` uploads later.
+"""Logs rounds to Weights & Biases, online or as files that `wandb sync` uploads later.
 
-    folder/wandb/NAME.json            the id of the trial's run and how many rounds it was given
+    folder/wandb/NAME.json            the id of the trial's run and the number of logged rounds
     folder/wandb/run-…-ID             written while online
     folder/wandb/offline-run-…-ID     written while offline
 
-A step is a round. What was uploaded already is not logged again. What was written offline and not yet uploaded is
-written anew when the trial goes on, so that there is one offline run per trial, with every round once.
+A step is a round. Uploaded rounds are not logged again. Offline rounds that are not uploaded yet are written anew when
+the trial continues, so there is one offline run per trial, with every round once.
 """
 
 import json
@@ -23,7 +23,7 @@ from distpaml.tracking.network import why_offline
 from distpaml.tracking.shown import Shown
 
 PROJECT = "distpaml"
-"""Unless WANDB_PROJECT says otherwise."""
+"""The default of WANDB_PROJECT."""
 QUIET: dict[str, Any] = {
     "console": "off",
     "silent": True,
@@ -33,7 +33,7 @@ QUIET: dict[str, Any] = {
     "x_transaction_log_flush_interval": 1.0,
 }
 PATIENCE = {"online": 10.0, "offline": 60.0}
-"""Seconds for a run to start; offline only a busy machine can delay it."""
+"""Seconds for a run to start; offline, only a busy machine delays it."""
 PRIVATE: dict[str, Any] = {
     "host": "",
     "program": "",
@@ -45,11 +45,11 @@ PRIVATE: dict[str, Any] = {
     "x_disable_machine_info": True,
     "x_save_requirements": False,
 }
-"""Nothing of the machine, its paths and its repositories is sent."""
+"""Send nothing about the machine, its paths or its repositories."""
 
 
 class WeightsAndBiases:
-    """One run of one trial in this process."""
+    """The W&B run of one trial."""
 
     label = "W&B"
 
@@ -57,8 +57,8 @@ class WeightsAndBiases:
         self, config: ExperimentConfig, folder: Path, name: str, group: str, mode: str, say: Callable[[str], None]
     ) -> None:
         if not os.environ.get("WANDB_MODE", "unset"):
-            del os.environ["WANDB_MODE"]  # W&B refuses it when it is empty
-        os.environ.pop("WANDB_SERVICE", None)  # the service of another process holds the runs of those that died
+            del os.environ["WANDB_MODE"]  # W&B rejects an empty value
+        os.environ.pop("WANDB_SERVICE", None)  # another process's service may hold runs of dead processes
         self.folder = folder / "wandb"
         self.folder.mkdir(parents=True, exist_ok=True)
         self.state = self.folder / f"{name}.json"
@@ -69,7 +69,7 @@ class WeightsAndBiases:
         self.replaced = list(self.folder.glob(f"offline-run-*-{self.id}*"))
         waiting = [path for path in self.replaced if not any(path.glob("*.synced"))]
         if len(waiting) < len(self.replaced) or self._online():
-            self.replaced = []  # a part is uploaded: the rest follows in a run of its own
+            self.replaced = []  # partly uploaded: the rest follows in its own run
         else:
             self.next = 0
 
@@ -126,10 +126,10 @@ class WeightsAndBiases:
         except Exception as error:
             if mode == "offline":
                 raise
-            wandb.teardown()  # its service would hold the id of the run that failed
+            wandb.teardown()  # its service would keep the failed run's id
             for empty in self._online() - before:
                 shutil.rmtree(empty, ignore_errors=True)
-            say(f"W&B is written offline: {error}")
+            say(f"W&B logs offline: {error}")
             return start("offline")
 
     def _online(self) -> set[Path]:
@@ -140,28 +140,28 @@ class WeightsAndBiases:
 
 
 def _server() -> str:
-    """Where runs go. W&B looks at the variable only once in a process."""
+    """The server's address. W&B reads the variable only once per process."""
     import wandb
 
     return os.environ.get("WANDB_BASE_URL") or str(wandb.setup().settings.base_url)
 
 
 def _mode(mode: str, unsynced: bool, say: Callable[[str], None]) -> str:
-    """`online` or `offline`. Rounds that wait offline would be uploaded twice if the trial went on online."""
+    """`online` or `offline`. If a trial with offline rounds continued online, they would be uploaded twice."""
     if mode == "offline" or (mode == "auto" and os.environ.get("WANDB_MODE") in ("offline", "dryrun")):
         return "offline"
     if unsynced:
-        why: str | None = "the trial began offline; `wandb sync` uploads all of it"
+        why: str | None = "the trial started offline; `wandb sync` uploads all of it"
     else:
         why = why_offline(_server())
     if why and mode == "online":
-        say(f"W&B is written offline: {why}")
+        say(f"W&B logs offline: {why}")
     return "offline" if why else "online"
 
 
 @contextmanager
 def _staged_in(folder: Path) -> Iterator[None]:
-    """Files of tables wait for their upload in `folder`, not in the user's home."""
+    """Stage the files of tables in `folder`, not in the user's home."""
     if "WANDB_DATA_DIR" in os.environ:
         yield
         return

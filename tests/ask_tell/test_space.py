@@ -80,11 +80,11 @@ def test_images_of_a_file_and_of_a_folder(tmp_path):
     from PIL import Image
 
     lengths = np.arange(2, 14)
-    pictures = np.array([(np.arange(16)[:, None] < length) * np.full((16, 16), 200) for length in lengths], np.uint8)
-    np.savez(tmp_path / "poles.npz", images=pictures, names=[f"pole-{length:02d}" for length in lengths])
+    images = np.array([(np.arange(16)[:, None] < length) * np.full((16, 16), 200) for length in lengths], np.uint8)
+    np.savez(tmp_path / "poles.npz", images=images, names=[f"pole-{length:02d}" for length in lengths])
     (tmp_path / "poles").mkdir()
-    for length, picture in zip(lengths, pictures, strict=True):
-        Image.fromarray(picture).save(tmp_path / "poles" / f"pole-{length:02d}.png")
+    for length, image in zip(lengths, images, strict=True):
+        Image.fromarray(image).save(tmp_path / "poles" / f"pole-{length:02d}.png")
     for source in ("poles.npz", "poles"):
         experiment = Experiment(declared(descriptors={"look": {"images": source}}), tmp_path / f"with-{source}")
         codes = experiment.space.encode([{"look": name} for name in experiment.space.dimensions["look"].names])

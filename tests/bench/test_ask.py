@@ -1,7 +1,5 @@
 from argparse import Namespace
 
-import pytest
-
 from distpaml.bench import ask
 
 
@@ -15,5 +13,5 @@ def test_an_ask_is_compared_with_a_fit_afresh(capsys):
     results = ask.run(Namespace(), tasks=4, overrides=overrides, **small)
     assert [result.name for result in results] == ["ask", "ask-8"]
     for result in results:
-        assert result.ratio == pytest.approx(result.other / result.ours) and result.unit == "s"
+        assert result.unit == "s" and result.ours < result.other
     assert capsys.readouterr().out.count("of the processor") == 3

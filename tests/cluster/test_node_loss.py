@@ -8,11 +8,9 @@ from pathlib import Path
 
 import pytest
 import ray
+from actors import eventually, processes
 from ray.cluster_utils import Cluster
 from tiny import SIZE, tiny
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "runtime"))
-from actors import eventually, processes
 
 from distpaml.records import read_records
 from distpaml.runtime.run_experiment import run_to_end

@@ -126,6 +126,7 @@ def test_a_descriptor_of_ones_own(tmp_path, monkeypatch):
     sys.modules.pop("my_descriptor")
 
 
-def test_the_kinds_are_those_of_the_config():
-    for kind in KINDS:
-        assert kind in {load(name).descriptor.kind for name in SHIPPED}
+def test_the_config_accepts_every_kind_and_no_other():
+    assert {load(name).descriptor.kind for name in SHIPPED} == set(KINDS)
+    with pytest.raises(UserError, match=f"should be {', '.join(KINDS)} or module:Class"):
+        load("cartpole", ["descriptor.kind=other"])

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from distpaml.config import load
+from distpaml.config import DomainConfig, load
 from distpaml.descriptors import get_descriptor, render
 from distpaml.errors import UserError
 
@@ -27,7 +27,7 @@ def fresh(tmp_path, monkeypatch):
 
 
 def drawn(lengths=LENGTHS, height=64, width=16):
-    return render.render("cartpole_length", "paper", lengths, height, width)
+    return render.render(DomainConfig(name="cartpole_length"), lengths, height, width)
 
 
 def pole_pixels(images: np.ndarray) -> np.ndarray:
@@ -111,15 +111,16 @@ def test_other_content_is_another_file(fresh):
     drawn()
     drawn(height=32)
     drawn(LENGTHS[:2])
-    render.render("cartpole_length", "code", LENGTHS, 64, 16)
+    render.render(DomainConfig(name="cartpole_length", variant="code"), LENGTHS, 64, 16)
     assert len(list(fresh.glob("distpaml/images/*.npz"))) == len(list(fresh.glob("distpaml/images/*"))) == 4
 
 
 def test_it_renders_where_mujoco_was_imported_without_gl(fresh):
     code = (
         "import mujoco, numpy as np\n"
+        "from distpaml.config import DomainConfig\n"
         "from distpaml.descriptors.render import render\n"
-        "print(render('cartpole_length', 'paper', np.array([[1.0]]), 8, 8).shape)\n"
+        "print(render(DomainConfig(name='cartpole_length'), np.array([[1.0]]), 8, 8).shape)\n"
         "import sys; print('OpenGL' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

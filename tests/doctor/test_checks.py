@@ -66,7 +66,7 @@ def test_the_doctor_tries_the_storage_that_it_is_given(tmp_path, capsys, monkeyp
 def test_a_check_that_breaks_is_a_problem(capsys, monkeypatch):
     monkeypatch.setattr(checks, "CHECKS", {"gl": lambda: 1 / 0})
     assert main() == 1
-    assert capsys.readouterr().out == "problem  gl: ZeroDivisionError, division by zero; install distpaml anew.\n"
+    assert capsys.readouterr().out == "problem  gl: ZeroDivisionError, division by zero; reinstall distpaml.\n"
 
 
 def test_a_gpu_that_torch_cannot_use(monkeypatch):

@@ -125,5 +125,5 @@ def test_checker_as_a_command(tmp_path):
     assert bad.returncode == 1
     assert "the control makes no difference" in bad.stdout
     assert absent.returncode == 2
-    assert "the nearest is 'cartpole'" in absent.stderr
+    assert "the nearest is cartpole" in absent.stderr
     assert absent.stdout == ""

@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 from sealing import reseal
 
+from distpaml.catalogue import HEADLINES
+
 HOSTILE = "<img src=x onerror=alert(1)>\"'&"
 """A name that is harmful wherever it becomes markup."""
 SMALL = ("fit.evaluations=8", "model.inducing=25")
 """Overrides that make a tiny run still smaller: what it learns does not matter to a page."""
-MEASURES = ("rmse", "nll", "rmse_paper", "nll_paper")
 
 
 def multiply(template: Path, folder: Path, names: dict[str, dict[str, object]]) -> None:
@@ -32,7 +33,7 @@ def multiply(template: Path, folder: Path, names: dict[str, dict[str, object]]) 
         (run / "records.jsonl").touch()
         changed = []
         for record in records:
-            factors = np.exp(0.3 * rng.standard_normal(len(MEASURES)))
-            scaled = {measure: record[measure] * f for measure, f in zip(MEASURES, factors, strict=True)}
+            factors = np.exp(0.3 * rng.standard_normal(len(HEADLINES)))
+            scaled = {measure: record[measure] * f for measure, f in zip(HEADLINES, factors, strict=True)}
             changed.append(record | scaled)
         reseal(run, changed)

@@ -97,4 +97,4 @@ def test_ctrl_c_ends_it_without_noise(tmp_path):
             out, error = process.communicate(timeout=20)
         finally:
             process.kill()
-    assert (out, error, process.returncode) == ("Dashboard ended; the runs go on.\n", "", 0)
+    assert (out, error, process.returncode) == ("Dashboard stopped; the runs continue.\n", "", 0)

@@ -17,7 +17,17 @@ def test_every_figure_is_written_twice_and_no_name_is_a_path(tree, tmp_path):
     written = figures.write_figures(tree, tmp_path / "figures")
     assert {path.parent for path in written} == {tmp_path / "figures"}
     names = {path.name for path in written if path.name.startswith("cartpole-")}
-    parts = ("curves", "curves-paper", "differences", "chosen", "stages", "latent", "predictions", "films")
+    parts = (
+        "curves",
+        "curves-paper",
+        "coverage",
+        "differences",
+        "chosen",
+        "stages",
+        "latent",
+        "predictions",
+        "rollouts",
+    )
     assert names == {f"cartpole-{part}.{suffix}" for part in parts for suffix in ("pdf", "png")}
     assert all(path.stat().st_size > 3000 for path in written)
     assert len(written) > len(names)  # the experiment with the hostile name has its own
@@ -26,7 +36,7 @@ def test_every_figure_is_written_twice_and_no_name_is_a_path(tree, tmp_path):
 def test_curves_are_the_means_of_the_records_and_ticks_are_plain_numbers(tree, sweep_made):
     (cartpole,) = (entry for entry in tree["experiments"] if entry["name"] == "cartpole")
     with figures.matplotlib.rc_context(figures.SETTINGS):
-        figure = figures.curves(cartpole, "")
+        figure = figures.curves(cartpole, ("rmse", "nll"))
         figure.canvas.draw()
     for axis, measure in zip(figure.axes, ("rmse", "nll"), strict=True):
         lines = {line.get_label(): line.get_ydata() for line in axis.get_lines()}

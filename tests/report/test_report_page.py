@@ -1,6 +1,7 @@
 """The page in a real browser, on a real sweep."""
 
 import json
+from importlib.resources import files as files_of_the_package
 from statistics import mean, median, stdev
 
 import numpy as np
@@ -51,6 +52,14 @@ def chart_values(page, figure):
     )
 
 
+def test_what_people_read_has_short_lines():
+    """Scripts and styles are formatted by prettier (.prettierrc.json)."""
+    files = [file for file in (files_of_the_package("distpaml.report") / "assets").iterdir() if file.is_file()]
+    assert len(files) > 10
+    for file in files:
+        assert max(len(line) for line in file.read_text().splitlines()) <= 140, file.name
+
+
 @pytest.mark.parametrize("width, scheme", [(1280, "light"), (1280, "dark"), (390, "light")])
 def test_every_figure_is_drawn_and_nothing_leaves_the_file(visit, page_file, width, scheme):
     page = visit(page_file.as_uri(), width, scheme)
@@ -59,7 +68,7 @@ def test_every_figure_is_drawn_and_nothing_leaves_the_file(visit, page_file, wid
     ).select_option(label="cartpole")
     figures = set(all_figures(page))
     assert figures >= {"curves-rmse", "curves-nll", "comparison-rmse", "comparison-nll", "needed", "latent", "chosen-0"}
-    assert figures >= {"prediction-0", "prediction-3", "film-0", "parallel", "importance", "best", "stages", "sweep"}
+    assert figures >= {"prediction-0", "prediction-3", "rollout-0", "parallel", "importance", "best", "stages", "sweep"}
     assert empty_figures(page) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.locator("#claims [data-verdict]").count() == 2 * 3 * 4
@@ -194,7 +203,7 @@ def test_hover_and_keys_name_points(visit, page_file):
     assert unnamed == 0
 
 
-def test_inside_a_run_one_can_walk_through_the_rounds(visit, page_file):
+def test_one_can_walk_through_the_rounds(visit, page_file):
     page = visit(page_file.as_uri())
     page.get_by_role("button", name="cartpole", exact=True).click()
     latent = page.locator("[data-figure=latent]")
@@ -204,10 +213,10 @@ def test_inside_a_run_one_can_walk_through_the_rounds(visit, page_file):
     page.wait_for_timeout(200)
     assert latent.locator("ellipse").count() == 4
     assert latent.locator("image").count() == 1  # the utility
-    page.locator("#inside .pick select").first.select_option(label="uni, seed 0")
+    page.locator("#detail .pick select").first.select_option(label="uni, seed 0")
     latent.scroll_into_view_if_needed()
     assert latent.locator("ellipse").count() == 5
-    page.locator("#inside .pick", has_text="Change of").locator("select").select_option(label="theta dot")
+    page.locator("#detail .pick", has_text="Change of").locator("select").select_option(label="theta dot")
     assert "theta dot" in page.locator("[data-figure=prediction-0] svg").get_attribute("aria-label")
 
 

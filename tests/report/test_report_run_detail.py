@@ -4,10 +4,13 @@ import pytest
 from sealing import reseal
 from tiny import tiny
 
+from distpaml.config import load
+from distpaml.config.load import worked_examples
+from distpaml.data.tasks import TaskSet
 from distpaml.domains import get_domain
 from distpaml.records import read_arrays
 from distpaml.report.collect import collect
-from distpaml.report.kinematics import LOOKS
+from distpaml.report.kinematics import LOOKS, look_of
 from distpaml.report.packing import packed, rounded, unpacked
 from distpaml.report.run_detail import CELLS, run_detail, run_detail_once
 from distpaml.select.utilities import Embedded, surprisal
@@ -82,14 +85,14 @@ def test_the_surface_ranks_cells_by_the_utility(run, found):
     assert set(np.unique(unpacked(latent["surfaces"][-1]["valid"]))) <= {0.0, 1.0}
 
 
-def test_a_film_begins_with_the_truth_and_moves_with_the_cart(found):
-    for film in found["films"]:
-        true, samples = np.array(film["true"]), np.array(film["samples"])
-        assert samples.shape[0] == len(film["times"]) == len(true)
+def test_a_rollout_begins_with_the_truth_and_moves_with_the_cart(found):
+    for strip in found["rollouts"]:
+        true, samples = np.array(strip["true"]), np.array(strip["samples"])
+        assert samples.shape[0] == len(strip["times"]) == len(true)
         assert np.abs(samples[0] - true[0]).max() < 0.02
         assert np.abs(true[:, 0]).max() < 1e-9  # the cart stays in the middle
         length = np.linalg.norm(true[:, 1] - true[:, 0], axis=-1)
-        assert length == pytest.approx(np.full(len(true), film["reach"]), abs=5e-3)
+        assert length == pytest.approx(np.full(len(true), strip["reach"]), abs=5e-3)
 
 
 def test_an_inside_is_made_again_when_the_run_has_gone_on(sweep, monkeypatch):
@@ -131,3 +134,14 @@ def test_packing_keeps_a_sixteen_bit_share():
     assert unpacked(packed(values)) == pytest.approx(values.ravel(), abs=np.ptp(values) / 65535)
     assert unpacked(packed(np.full(3, 2.5))).tolist() == [2.5] * 3
     assert rounded([1.23456789, np.nan, np.inf], 4) == [1.235, None, None]
+
+
+@pytest.mark.parametrize("name", worked_examples())
+def test_families_from_data_are_drawn_by_their_own_looks(name):
+    config = load(name, ["evaluation.grid=2", "domain.name=cartpole"])  # no formula goes by a name alone
+    domain, tasks = config.domain.make(), TaskSet(config).test()
+    look = look_of(domain, tasks.starts[0])
+    points = look.points(tasks.starts, tasks.parameters[0])
+    assert points.shape[0] == len(tasks) and points.shape[2] == 2
+    assert not look.cart and look.reach(points) > 0.1
+    np.testing.assert_array_equal(look.centre(points), points[:, 0])

@@ -1,4 +1,4 @@
-"""Ray processes of this test, by what they are."""
+"""Finds Ray processes of this test by their titles."""
 
 import signal
 import time
@@ -8,7 +8,7 @@ import psutil
 
 
 def processes(title: str, of: int | None = None) -> list[psutil.Process]:
-    """Descendants of a process (of this one) with titles that begin so: `ray::Trainer`, `ray::Trainer.fit` in a fit."""
+    """Descendants of a process (default: this one) whose titles start with `title`, such as `ray::TrainerActor.fit`."""
     found = []
     for process in psutil.Process(of).children(recursive=True):
         try:

@@ -1,14 +1,9 @@
 """The loop on Ray gives what it gives in one process, to the bit, whoever is killed meanwhile."""
 
-import sys
-from pathlib import Path
-
 import pytest
 import ray
-from tiny import rounds_of, tiny
-
-sys.path.insert(0, str(Path(__file__).parent))
 from actors import Killer, eventually, processes
+from tiny import rounds_of, tiny
 
 from distpaml.data.tasks import TaskSet
 from distpaml.domains import SimulationError
@@ -54,7 +49,7 @@ def test_the_same_records_as_in_one_process(overrides, runtime):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("victim", ["ray::Trainer.fit", "ray::Worker", "ray::ShardActor.forward"])
+@pytest.mark.parametrize("victim", ["ray::TrainerActor.fit", "ray::WorkerActor", "ray::ShardActor.forward"])
 def test_the_same_records_though_an_actor_is_killed(victim):
     overrides = ("method=paml-pool", "rounds=3", "fit.shards=2", "fit.evaluations=40")
     killer = Killer(victim)
@@ -65,7 +60,7 @@ def test_the_same_records_though_an_actor_is_killed(victim):
 
 def test_actors_end_with_the_run():
     on_ray("rounds=0")
-    eventually(lambda: not processes("ray::Trainer") and not processes("ray::Worker"), 30)
+    eventually(lambda: not processes("ray::TrainerActor") and not processes("ray::WorkerActor"), 30)
 
 
 def test_an_error_in_an_actor_is_the_error_of_one_process():

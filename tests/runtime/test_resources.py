@@ -37,8 +37,9 @@ def test_what_fits(needs, nodes, expected):
     assert fits(needs, nodes) is expected
 
 
-def test_two_trials_run_side_by_side_on_two_cores():
+def test_two_cores_have_room_for_two_trials_and_not_for_three():
     assert fits(bundles(tiny()) * 2, [LAPTOP])
+    assert not fits(bundles(tiny()) * 3, [LAPTOP])
 
 
 def test_a_refusal_says_what_is_needed_and_what_is_there():

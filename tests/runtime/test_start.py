@@ -1,4 +1,4 @@
-"""A Ray that the program starts for itself is nobody else's."""
+"""A Ray that the program starts for itself serves this machine only, and ends with the program."""
 
 import json
 import os
@@ -6,7 +6,8 @@ import subprocess
 import sys
 from ipaddress import ip_address
 
-PROGRAM = """
+ALONE = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+LISTEN = """
 import json, psutil
 from distpaml.runtime.start import connected
 with connected([]) as joined:
@@ -15,12 +16,40 @@ with connected([]) as joined:
     found = [socket.laddr.ip for socket in sockets if socket.status == "LISTEN"]
 print(json.dumps([joined, found]))
 """
+STUBBORN = """
+import json, os, psutil, ray, signal, time
+from distpaml.runtime import start
+start.PATIENCE = 2.0
+
+@ray.remote
+class Stubborn:
+    def sleep(self):
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+with start.connected([]):
+    actor = Stubborn.remote()
+    actor.sleep.remote()
+    while not any(p.status() == psutil.STATUS_STOPPED for p in psutil.Process().children(recursive=True)):
+        time.sleep(0.05)
+    pids = [process.pid for process in psutil.Process().children(recursive=True)]
+alive = [process.pid for process in psutil.process_iter() if process.status() != psutil.STATUS_ZOMBIE]
+print(json.dumps([pids, sorted(set(pids) & set(alive))]))
+"""
+
+
+def answer(program: str):
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=ALONE)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def test_it_listens_to_this_machine_alone():
-    alone = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
-    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, env=alone, check=True)
-    joined, addresses = json.loads(done.stdout.splitlines()[-1])
+    joined, addresses = answer(LISTEN)
     assert not joined and len(addresses) >= 4
     for address in map(ip_address, addresses):
         assert (getattr(address, "ipv4_mapped", None) or address).is_loopback
+
+
+def test_no_process_is_left_not_even_one_that_does_not_answer():
+    started, left = answer(STUBBORN)
+    assert len(started) >= 4 and left == []

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from tiny import parts, rounds_of, run_loop, tiny
 
+from distpaml.catalogue import METHODS
 from distpaml.data import Dataset, designs
 from distpaml.data.tasks import TaskSet
 from distpaml.domains.box import bounds
 from distpaml.errors import UserError
-from distpaml.select.methods import METHODS, get_method
+from distpaml.select.methods import get_method
 from distpaml.select.utilities import SelectionContext, surprisal
 
 CHOICES = [[m, length] for m in (0.6, 1.5, 3.0, 4.5) for length in (0.6, 1.2, 1.9)]
@@ -139,7 +140,7 @@ def test_ones_own_choices_are_used_and_none_twice(method):
 @pytest.mark.parametrize(
     "overrides, sentence",
     [
-        ([f"selection.choices={CHOICES}", "method=paml"], "a latent grid makes its own; say method=paml-pool"),
+        ([f"selection.choices={CHOICES}", "method=paml"], "a latent grid makes its own; set method=paml-pool"),
         ([f"selection.choices={CHOICES[:4]}", "method=uni"], "has 4 different descriptors, .* need 5"),
         (
             ["selection.choices=[[9, 1]]", "method=uni"],

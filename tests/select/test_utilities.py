@@ -1,5 +1,3 @@
-import sys
-
 import numpy as np
 import pytest
 import torch
@@ -7,12 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
-from tiny import rounds_of, tiny
+from tiny import rounds_of
 
 from distpaml.errors import UserError
-from distpaml.runtime.local import BLOCK, LocalScorer
 from distpaml.select import utilities
-from distpaml.select.candidates import Candidates
 from distpaml.select.utilities import (
     UTILITIES,
     SelectionContext,
@@ -83,16 +79,6 @@ def test_surprisal_in_high_precision():
                 for n, t in zip(mean, variance, strict=True)
             )
             assert score == pytest.approx(float(-mp.log(density / 3)), rel=1e-14)
-
-
-def test_the_best_is_the_first_of_equals_in_whatever_block(context):
-    h = np.zeros((3 * BLOCK, 2))
-    h[[BLOCK - 1, BLOCK, 2 * BLOCK + 5]] = 9.0
-    candidates = Candidates(h, h, np.zeros_like(h), len(h))
-    best = LocalScorer(tiny()).best(candidates, context)
-    assert best.row == BLOCK - 1 and best.utility == surprisal(h[[BLOCK]], h[[BLOCK]], context)[0]
-    alone = LocalScorer(tiny()).best(candidates.take(slice(BLOCK, None)), context)
-    assert (alone.row, alone.utility) == (0, best.utility)
 
 
 @settings(max_examples=30, deadline=None)
@@ -214,25 +200,6 @@ def test_a_chosen_task_counts_as_observed(context, name):
     before = UTILITIES[name](h, np.zeros_like(h), context)
     after = UTILITIES[name](h, np.zeros_like(h), context.observing(h[0]))
     assert after[0] < 0.5 * before[0]
-
-
-def test_a_utility_of_ones_own(tmp_path, monkeypatch, context):
-    (tmp_path / "my_utility.py").write_text(
-        "import numpy as np\n"
-        "def first(mean, variance, context):\n    return -np.abs(mean - context.mean[0]).sum(axis=1)\n"
-        "def wrong(mean, variance, context):\n    return 1.0\n"
-        "def infinite(mean, variance, context):\n    return mean[:, 0] / 0.0\n"
-    )
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delitem(sys.modules, "my_utility", raising=False)
-    h = np.vstack([context.mean[::-1], [[5.0, 5.0]]])
-    candidates = Candidates(h, h, np.zeros_like(h), 4)
-    best = LocalScorer(tiny("selection.utility=my_utility:first")).best(candidates, context)
-    assert (best.row, best.utility) == (2, 0.0)
-    with pytest.raises(UserError, match=r"'my_utility:wrong' should give 4 finite numbers .* shape \[\]"):
-        LocalScorer(tiny("selection.utility=my_utility:wrong")).best(candidates, context)
-    with pytest.raises(UserError, match="not finite"), np.errstate(divide="ignore"):
-        LocalScorer(tiny("selection.utility=my_utility:infinite")).best(candidates, context)
 
 
 def test_an_unknown_utility_is_a_sentence():

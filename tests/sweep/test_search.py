@@ -1,13 +1,9 @@
 """A small search on a real Ray: the objective is a mean over seeds, samples stop early, more can be added."""
 
 import json
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 from sweeps import SweepProcess, results, small
 
 pytestmark = pytest.mark.slow

@@ -2,12 +2,9 @@
 
 import json
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 from sweeps import SweepProcess, in_process, results, small
 
 from distpaml.config import ExperimentConfig

@@ -2,13 +2,9 @@
 
 import json
 import signal
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "runtime"))
-sys.path.insert(0, str(Path(__file__).parent))
 from actors import eventually, processes
 from sweeps import SweepProcess, in_process, results, small
 

@@ -3,9 +3,9 @@ import sys
 
 import pytest
 
+from distpaml.catalogue import METHODS
 from distpaml.config import shipped
 from distpaml.errors import UserError
-from distpaml.select.methods import METHODS
 from distpaml.sweep.load import load_sweep, shipped_sweeps, to_yaml
 from distpaml.sweep.trials import grid_trials, sample_trial, search_corners
 

@@ -116,7 +116,7 @@ def test_a_trial_is_a_run_whose_rows_are_its_records(tmp_path):
     same_curves(tmp_path / "tensorboard" / NAME, records)
 
 
-def test_choices_are_a_table_and_latent_space_is_a_picture(tmp_path):
+def test_choices_are_a_table_and_latent_space_is_an_image(tmp_path):
     rounds = rounds_of(*OVERRIDES)
     track(tmp_path, rounds)
     tables = sorted((tmp_path / "wandb").glob("offline-run-*/files/media/table/*.json"))
@@ -126,23 +126,22 @@ def test_choices_are_a_table_and_latent_space_is_a_picture(tmp_path):
     last = rounds[-1].record.added[0]
     assert table["data"][-1][2:] == pytest.approx([*last.task, *last.latent, last.utility])
     assert table["data"][0][-3:] == [None, None, None]
-    pictures = list((tmp_path / "wandb").glob("offline-run-*/files/media/images/latents_*.png"))
-    assert len(pictures) == 3 and len({picture.read_bytes() for picture in pictures}) == 3
+    images = list((tmp_path / "wandb").glob("offline-run-*/files/media/images/latents_*.png"))
+    assert len(images) == 3 and len({image.read_bytes() for image in images}) == 3
     tags = [value.tag for event in events(tmp_path / "tensorboard" / NAME) for value in event.summary.value]
     assert tags.count("latents") == tags.count("choices/text_summary") == 3 and tags.count("config/text_summary") == 1
 
 
 @pytest.mark.parametrize("experiment, extra", [("cartpole_partial", []), ("cartpole_noisy", ["epsilon"])])
 def test_a_table_has_what_was_shown_beside_what_is_true(tmp_path, experiment, extra):
-    rounds, config = rounds_of(experiment=experiment), tiny(experiment=experiment)
-    track(tmp_path, rounds[:1], config=config)
-    (table,) = (tmp_path / "wandb").glob("offline-run-*/files/media/table/*.json")
-    assert json.loads(table.read_text())["columns"][2:-3] == [
-        "pole_mass",
-        "pole_length",
-        *config.descriptor.superfluous,
-    ]
-    assert bool(config.descriptor.superfluous) == bool(extra)
+    rounds = rounds_of(experiment=experiment)
+    track(tmp_path, rounds[:1], config=tiny(experiment=experiment))
+    (file,) = (tmp_path / "wandb").glob("offline-run-*/files/media/table/*.json")
+    table = json.loads(file.read_text())
+    assert table["columns"][2:-3] == ["pole_mass", "pole_length", *extra]
+    added = rounds[0].record.added
+    shown = [[*task.task, *task.descriptor[len(task.descriptor) - len(extra) :]] for task in added]
+    assert [row[2:-3] for row in table["data"]] == [pytest.approx(row) for row in shown]
 
 
 def test_trials_of_one_process_are_runs_of_their_own(tmp_path):
@@ -195,7 +194,6 @@ def test_what_was_synced_is_not_written_again(tmp_path):
 
 LIFE = """
 import os, signal, sys, time
-sys.path[:0] = {path!r}
 from pathlib import Path
 from test_tracking import *
 where = Path(sys.argv[1])
@@ -211,9 +209,9 @@ with RunDirectory(run, CONFIG) as kept, Tracker(CONFIG, run, where, NAME, GROUP,
 
 
 def test_killed_in_the_middle_it_stays_readable_and_goes_on(tmp_path):
-    here = Path(__file__).parent
-    code = LIFE.format(path=[str(here), str(here.parent)])
-    process = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+    paths = os.pathsep.join([str(Path(__file__).parent), *sys.path])
+    command = [sys.executable, "-c", LIFE, str(tmp_path)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": paths})
     assert process.stdout.readline() == "logged\n"
     (file,) = wandb_files(tmp_path)
     begin = time.monotonic()
@@ -264,9 +262,7 @@ def test_a_closed_port_means_offline_within_seconds(tmp_path, monkeypatch):
     said, begin = [], time.monotonic()
     run = track(tmp_path, rounds_of(*OVERRIDES), "online", said.append)
     assert time.monotonic() - begin < 15
-    assert said == [
-        "W&B is written offline: http://127.0.0.1:9 cannot be reached; the records of the run are complete."
-    ]
+    assert said == ["W&B logs offline: http://127.0.0.1:9 cannot be reached; the records of the run are complete."]
     (file,) = wandb_files(tmp_path)
     same_rows(history(file), read_records(run))
 
@@ -297,7 +293,7 @@ def test_a_server_that_refuses_means_offline_within_seconds(tmp_path, monkeypatc
     said, begin = [], time.monotonic()
     run = track(tmp_path, rounds_of(*OVERRIDES)[:2], "auto", said.append)
     assert time.monotonic() - begin < 15
-    assert len(said) == 1 and said[0].startswith("W&B is written offline: ") and "\n" not in said[0]
+    assert len(said) == 1 and said[0].startswith("W&B logs offline: ") and "\n" not in said[0]
     run = track(tmp_path, rounds_of(*OVERRIDES)[2:], "auto", said.append)
     (file,) = wandb_files(tmp_path)
     assert file.parent.name.startswith("offline-run-")
@@ -359,7 +355,7 @@ def test_what_breaks_in_the_middle_is_said_once(tmp_path):
             tracker.add(round.record)
             if number == 0:
                 tracker.sinks[0].writer.close()  # writing to a closed file fails
-    assert len(said) == 1 and said[0].startswith("TensorBoard shows no more of cartpole-paml-pool-0: ")
+    assert len(said) == 1 and said[0].startswith("TensorBoard stops logging cartpole-paml-pool-0: ")
     same_rows(history(wandb_files(tmp_path)[0]), read_records(run))
 
 
@@ -372,7 +368,7 @@ def test_a_failed_trial_is_marked(tmp_path):
 
 
 @pytest.mark.parametrize("latents", [1, 2, 3])
-def test_a_picture_of_any_latent_space(latents):
+def test_an_image_of_any_latent_space(latents):
     from distpaml.tracking.latent_plot import LatentPlot
 
     rng = np.random.default_rng(0)

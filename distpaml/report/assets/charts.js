@@ -1,58 +1,38 @@
-// Small SVG charts: linear, log and signed-log axes; lines, bands, points, ellipses, images; hover and keyboard.
-const scales = {
-  linear: { to: (v) => v, ticks: linearTicks },
-  log: { to: (v) => Math.log10(Math.max(v, 1e-300)), ticks: logTicks },
-  signed: { to: (v) => Math.asinh(v), ticks: signedTicks },
-};
-
-function linearTicks(low, high, count) {
-  const raw = (high - low) / Math.max(1, count), base = 10 ** Math.floor(Math.log10(raw || 1));
-  const step = [1, 2, 5, 10].find((m) => m * base >= raw) * base;
-  const ticks = [];
-  for (let k = Math.ceil(low / step - 1e-9); k <= high / step + 1e-9; k++) ticks.push(Number((k * step).toPrecision(12)));
-  return ticks;
-}
-
-function logTicks(low, high, count) {
-  const ticks = [];
-  for (let e = Math.floor(Math.log10(low)); e <= Math.ceil(Math.log10(high)); e++)
-    for (const m of [1, 2, 5]) { const v = Number((m * 10 ** e).toPrecision(6)); if (v >= low * 0.999 && v <= high * 1.001) ticks.push(v); }
-  const tens = ticks.filter((v) => Math.abs(Math.log10(v) % 1) < 1e-6);
-  if (ticks.length < 2) return linearTicks(low, high, count);
-  return ticks.length > 2 * count && tens.length > 1 ? tens : ticks;
-}
-
-function signedTicks(low, high, count) {
-  if (high - low < 4) return linearTicks(low, high, count);
-  const sizes = [1, 2, 5, 10, 20, 50, 100, 1000, 1e4, 1e5];
-  const all = [...sizes.map((v) => -v).reverse(), 0, ...sizes].filter((v) => v >= low && v <= high);
-  const span = Math.asinh(high) - Math.asinh(low);
-  return all.filter((v) => v === 0 || !all.some((o) => o !== v && (Math.abs(o) < Math.abs(v)) && Math.abs(Math.asinh(o) - Math.asinh(v)) < span / (2.2 * count)));
-}
-
+// Small SVG charts that draw themselves when they come near the screen: lines, bands, points, ellipses, images.
 const MARKS = {
   circle: (r) => `M${-r},0a${r},${r} 0 1,0 ${2 * r},0a${r},${r} 0 1,0 ${-2 * r},0`,
-  square: (r) => { const a = r * 0.9; return `M${-a},${-a}h${2 * a}v${2 * a}h${-2 * a}z`; },
+  square: (r) => {
+    const a = r * 0.9;
+    return `M${-a},${-a}h${2 * a}v${2 * a}h${-2 * a}z`;
+  },
   triangle: (r) => `M0,${-1.15 * r}L${1.1 * r},${0.85 * r}H${-1.1 * r}z`,
   diamond: (r) => `M0,${-1.25 * r}L${1.25 * r},0L0,${1.25 * r}L${-1.25 * r},0z`,
   cross: (r) => `M${-r},${-r}L${r},${r}M${-r},${r}L${r},${-r}`,
 };
-const STYLES = { paml: [0, "", "circle"], "paml-pool": [1, "9 3", "square"], uni: [2, "2 3", "triangle"], lhs: [3, "9 3 2 3", "diamond"], oracle: [4, "1 4", "cross"] };
-const DASHES = ["", "9 3", "2 3", "9 3 2 3", "14 4"], SHAPES = ["circle", "square", "triangle", "diamond"];
-
-// Colour, dashes and marker of a group: its method's if it is the method's only one, else the next ones in turn.
+// Colour, dashes and marker of a group, which distpaml/report/styles.py has chosen.
 function styleOf(groups, index) {
-  const group = groups[index], same = groups.filter((other) => other.method === group.method).length === 1;
-  if (same && STYLES[group.method]) { const [c, dash, mark] = STYLES[group.method]; return { color: `var(--c${c})`, dash, mark }; }
-  const [start] = STYLES[group.method] || [5];
-  const k = groups.slice(0, index).filter((other) => other.method === group.method).length + start;
-  return { color: `var(--c${group.method === "oracle" ? 4 : [0, 1, 2, 3, 5, 6, 7][k % 7]})`, dash: DASHES[k % DASHES.length], mark: SHAPES[k % SHAPES.length] };
+  const { colour, dashes, marker } = groups[index].style;
+  return { color: `var(--${colour})`, dash: dashes, mark: marker };
 }
 
 function swatch(style, width = 34) {
-  return s("svg", { class: "swatch", viewBox: `0 0 ${width} 14`, width, height: 14, "aria-hidden": "true" },
-    s("path", { d: `M1,7H${width - 1}`, stroke: style.color, "stroke-width": 2.2, "stroke-dasharray": style.dash, fill: "none" }),
-    s("path", { d: MARKS[style.mark](3.6), transform: `translate(${width / 2},7)`, fill: style.color, stroke: style.color }));
+  return s(
+    "svg",
+    { class: "swatch", viewBox: `0 0 ${width} 14`, width, height: 14, "aria-hidden": "true" },
+    s("path", {
+      d: `M1,7H${width - 1}`,
+      stroke: style.color,
+      "stroke-width": 2.2,
+      "stroke-dasharray": style.dash,
+      fill: "none",
+    }),
+    s("path", {
+      d: MARKS[style.mark](3.6),
+      transform: `translate(${width / 2},7)`,
+      fill: style.color,
+      stroke: style.color,
+    }),
+  );
 }
 
 const drawn = new Map();
@@ -62,140 +42,244 @@ const watcher = new ResizeObserver((entries) => {
     if (entry && Math.abs(entry.width - target.clientWidth) > 1) entry.draw();
   }
 });
-const viewer = new IntersectionObserver((entries) => {
-  for (const { target, isIntersecting } of entries) { const entry = drawn.get(target); if (isIntersecting && entry && !entry.width) entry.draw(); }
-}, { rootMargin: "600px" });
+const viewer = new IntersectionObserver(
+  (entries) => {
+    for (const { target, isIntersecting } of entries) {
+      const entry = drawn.get(target);
+      if (isIntersecting && entry && !entry.width) entry.draw();
+    }
+  },
+  { rootMargin: "600px" },
+);
 
-function forget() { for (const host of drawn.keys()) { watcher.unobserve(host); viewer.unobserve(host); } drawn.clear(); }
+function forget() {
+  for (const host of drawn.keys()) {
+    watcher.unobserve(host);
+    viewer.unobserve(host);
+  }
+  drawn.clear();
+}
 
 // A figure that draws itself when it comes near the screen, and again when its width changes.
 function plot(options) {
   const host = h("div", { class: "plot", style: { minHeight: `${options.height || 280}px` } });
-  const entry = { width: 0, draw() { entry.width = host.clientWidth; if (entry.width) { host.replaceChildren(chart(options, entry.width)); host.style.minHeight = "0"; } } };
+  const entry = {
+    width: 0,
+    draw() {
+      entry.width = host.clientWidth;
+      if (entry.width) {
+        host.replaceChildren(chart(options, entry.width));
+        host.style.minHeight = "0";
+      }
+    },
+  };
   drawn.set(host, entry);
-  watcher.observe(host); viewer.observe(host);
+  watcher.observe(host);
+  viewer.observe(host);
   return host;
 }
-function drawAll() { for (const entry of drawn.values()) if (!entry.width) entry.draw(); }
+function drawAll() {
+  for (const entry of drawn.values()) if (!entry.width) entry.draw();
+}
 
-// Put figures into a place that is on the page already, in the room of those that were there.
+// Replace the figures in a place that is already on the page.
 function replace(place, ...figures) {
-  for (const host of place.querySelectorAll(".plot")) { watcher.unobserve(host); viewer.unobserve(host); drawn.delete(host); }
+  for (const host of place.querySelectorAll(".plot")) {
+    watcher.unobserve(host);
+    viewer.unobserve(host);
+    drawn.delete(host);
+  }
   place.replaceChildren(...figures.filter(Boolean));
 }
 
-function extent(values, kind, pad = 0.05) {
-  const scale = scales[kind || "linear"];
-  let low = Infinity, high = -Infinity;
-  for (const v of values) if (v !== null && Number.isFinite(v) && !(kind === "log" && v <= 0)) { low = Math.min(low, v); high = Math.max(high, v); }
-  if (low > high) return [0, 1];
-  if (low === high) { const by = Math.abs(low) * 0.1 || 0.5; return [low - by, high + by]; }
-  const a = scale.to(low), b = scale.to(high), margin = (b - a) * pad;
-  const back = kind === "log" ? (v) => 10 ** v : kind === "signed" ? Math.sinh : (v) => v;
-  return [back(a - margin), back(b + margin)];
-}
-
-function chart({ height = 280, x, y, marks, label, points = [], square = false, title, bare = false, left = bare ? 36 : 50 }, width) {
-  const right = 12, top = title ? 24 : 10, bottom = x.label ? 42 : 24;
+function chart(
+  { height = 280, x, y, marks, label, points = [], square = false, title, bare = false, left = bare ? 36 : 50 },
+  width,
+) {
+  const right = 12,
+    top = title ? 24 : 10,
+    bottom = x.label ? 42 : 24;
   if (square) height = Math.min(width, 520) - left - right + top + bottom;
-  const w = Math.max(40, width - left - right), H = Math.max(40, height - top - bottom);
-  const sx = scales[x.kind || "linear"], sy = scales[y.kind || "linear"];
-  const [x0, x1] = x.domain.map(sx.to), [y0, y1] = y.domain.map(sy.to);
-  const px = (v) => left + ((sx.to(v) - x0) / (x1 - x0)) * w, py = (v) => top + H - ((sy.to(v) - y0) / (y1 - y0)) * H;
-  const clip = `clip${chart.count = (chart.count || 0) + 1}`;
+  const w = Math.max(40, width - left - right),
+    H = Math.max(40, height - top - bottom);
+  const sx = scales[x.kind || "linear"],
+    sy = scales[y.kind || "linear"];
+  const [x0, x1] = x.domain.map(sx.to),
+    [y0, y1] = y.domain.map(sy.to);
+  const px = (v) => left + ((sx.to(v) - x0) / (x1 - x0)) * w,
+    py = (v) => top + H - ((sy.to(v) - y0) / (y1 - y0)) * H;
+  const clip = `clip${(chart.count = (chart.count || 0) + 1)}`;
   const xticks = x.ticks || sx.ticks(...x.domain, Math.max(2, Math.min(8, w / 60)));
   const yticks = y.ticks || sy.ticks(...y.domain, Math.max(2, Math.min(7, H / 38)));
-  const svg = s("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", tabindex: points.length ? "0" : null, "aria-label": label, class: "chart" });
+  const svg = s("svg", {
+    viewBox: `0 0 ${width} ${height}`,
+    width,
+    height,
+    role: "img",
+    tabindex: points.length ? "0" : null,
+    "aria-label": label,
+    class: "chart",
+  });
   svg.append(s("defs", {}, s("clipPath", { id: clip }, s("rect", { x: left, y: top - 4, width: w, height: H + 8 }))));
   if (title) svg.append(s("text", { x: left, y: 15, class: "small-title" }, title));
-  svg.append(s("g", { class: "grid" },
-    yticks.map((v) => s("path", { d: `M${left},${py(v)}h${w}`, class: v === 0 && y.kind !== "log" ? "zero" : null })),
-    xticks.map((v) => s("path", { d: `M${px(v)},${top}v${H}`, class: "faint" }))));
-  svg.append(s("g", { class: "ticks" },
-    yticks.map((v) => s("text", { x: left - 7, y: py(v) + 4, "text-anchor": "end" }, y.format ? y.format(v) : number(v))),
-    xticks.map((v) => s("text", { x: px(v), y: top + H + 16, "text-anchor": "middle" }, x.format ? x.format(v) : number(v)))));
-  if (x.label) svg.append(s("text", { x: left + w / 2, y: height - 6, "text-anchor": "middle", class: "axis" }, x.label));
-  if (y.label && !bare) svg.append(s("text", { x: 12, y: top + H / 2, transform: `rotate(-90 12 ${top + H / 2})`, "text-anchor": "middle", class: "axis" }, y.label));
+  svg.append(
+    s(
+      "g",
+      { class: "grid" },
+      yticks.map((v) => s("path", { d: `M${left},${py(v)}h${w}`, class: v === 0 && y.kind !== "log" ? "zero" : null })),
+      xticks.map((v) => s("path", { d: `M${px(v)},${top}v${H}`, class: "faint" })),
+    ),
+  );
+  svg.append(
+    s(
+      "g",
+      { class: "ticks" },
+      yticks.map((v) =>
+        s("text", { x: left - 7, y: py(v) + 4, "text-anchor": "end" }, y.format ? y.format(v) : number(v)),
+      ),
+      xticks.map((v) =>
+        s("text", { x: px(v), y: top + H + 16, "text-anchor": "middle" }, x.format ? x.format(v) : number(v)),
+      ),
+    ),
+  );
+  if (x.label)
+    svg.append(s("text", { x: left + w / 2, y: height - 6, "text-anchor": "middle", class: "axis" }, x.label));
+  if (y.label && !bare)
+    svg.append(
+      s(
+        "text",
+        { x: 12, y: top + H / 2, transform: `rotate(-90 12 ${top + H / 2})`, "text-anchor": "middle", class: "axis" },
+        y.label,
+      ),
+    );
   const body = s("g", { "clip-path": `url(#${clip})` });
   svg.append(body);
   for (const mark of marks) for (const element of drawMark(mark, px, py)) (mark.outside ? svg : body).append(element);
-  if (points.length) listen(svg, points.filter((p) => p.y !== null && Number.isFinite(py(p.y)) && Number.isFinite(px(p.x))).map((p) => ({ ...p, px: px(p.x), py: Math.min(Math.max(py(p.y), top), top + H) })));
+  if (points.length)
+    listen(
+      svg,
+      points
+        .filter((p) => p.y !== null && Number.isFinite(py(p.y)) && Number.isFinite(px(p.x)))
+        .map((p) => ({ ...p, px: px(p.x), py: Math.min(Math.max(py(p.y), top), top + H) })),
+    );
   return svg;
 }
 
 function path(pairs, px, py) {
-  let d = "", pen = false;
+  let d = "",
+    pen = false;
   for (const [a, b] of pairs) {
-    if (b === null || !Number.isFinite(b)) { pen = false; continue; }
-    d += `${pen ? "L" : "M"}${px(a).toFixed(1)},${py(b).toFixed(1)}`; pen = true;
+    if (b === null || !Number.isFinite(b)) {
+      pen = false;
+      continue;
+    }
+    d += `${pen ? "L" : "M"}${px(a).toFixed(1)},${py(b).toFixed(1)}`;
+    pen = true;
   }
   return d;
 }
 
 function drawMark(m, px, py) {
   const common = { class: m.class, opacity: m.opacity };
-  if (m.kind === "line") return [s("path", { ...common, d: path(m.points, px, py), fill: "none", stroke: m.color, "stroke-width": m.width || 2.2, "stroke-dasharray": m.dash, "stroke-linejoin": "round" })];
+  if (m.kind === "line")
+    return [
+      s("path", {
+        ...common,
+        d: path(m.points, px, py),
+        fill: "none",
+        stroke: m.color,
+        "stroke-width": m.width || 2.2,
+        "stroke-dasharray": m.dash,
+        "stroke-linejoin": "round",
+      }),
+    ];
   if (m.kind === "band") {
     const whole = m.points.filter((p) => p[1] !== null && p[2] !== null);
     if (!whole.length) return [];
-    const up = whole.map((p) => [p[0], p[2]]), down = whole.map((p) => [p[0], p[1]]).reverse();
-    return [s("path", { ...common, d: path(up, px, py) + path(down, px, py).replace("M", "L") + "Z", fill: m.color, "fill-opacity": m.strength || 0.15, stroke: "none" })];
+    const up = whole.map((p) => [p[0], p[2]]),
+      down = whole.map((p) => [p[0], p[1]]).reverse();
+    return [
+      s("path", {
+        ...common,
+        d: path(up, px, py) + path(down, px, py).replace("M", "L") + "Z",
+        fill: m.color,
+        "fill-opacity": m.strength || 0.15,
+        stroke: "none",
+      }),
+    ];
   }
-  if (m.kind === "marks") return m.points.filter((p) => p[1] !== null).map((p) => s("path", {
-    ...common, d: MARKS[m.mark || "circle"](m.size || 3.6), transform: `translate(${px(p[0]).toFixed(1)},${py(p[1]).toFixed(1)})`,
-    fill: m.hollow ? "var(--surface)" : p[2] || m.color, stroke: m.stroke || p[2] || m.color, "stroke-width": m.line || 1.4 }));
-  if (m.kind === "ellipse") return [s("ellipse", { ...common, cx: px(m.x), cy: py(m.y), rx: Math.abs(px(m.x + m.rx) - px(m.x)), ry: Math.abs(py(m.y + m.ry) - py(m.y)), fill: m.color, "fill-opacity": 0.22, stroke: m.color, "stroke-width": 1.3 })];
-  if (m.kind === "text") return [s("text", { ...common, x: px(m.x) + (m.dx || 0), y: py(m.y) + (m.dy || 0), "text-anchor": m.anchor || "start" }, m.text)];
-  if (m.kind === "image") return [s("image", { ...common, href: m.href, x: px(m.x0), y: py(m.y1), width: px(m.x1) - px(m.x0), height: py(m.y0) - py(m.y1), preserveAspectRatio: "none" })];
+  if (m.kind === "marks")
+    return m.points
+      .filter((p) => p[1] !== null)
+      .map((p) =>
+        s("path", {
+          ...common,
+          d: MARKS[m.mark || "circle"](m.size || 3.6),
+          transform: `translate(${px(p[0]).toFixed(1)},${py(p[1]).toFixed(1)})`,
+          fill: m.hollow ? "var(--surface)" : p[2] || m.color,
+          stroke: m.stroke || p[2] || m.color,
+          "stroke-width": m.line || 1.4,
+        }),
+      );
+  if (m.kind === "ellipse")
+    return [
+      s("ellipse", {
+        ...common,
+        cx: px(m.x),
+        cy: py(m.y),
+        rx: Math.abs(px(m.x + m.rx) - px(m.x)),
+        ry: Math.abs(py(m.y + m.ry) - py(m.y)),
+        fill: m.color,
+        "fill-opacity": 0.22,
+        stroke: m.color,
+        "stroke-width": 1.3,
+      }),
+    ];
+  if (m.kind === "text")
+    return [
+      s(
+        "text",
+        { ...common, x: px(m.x) + (m.dx || 0), y: py(m.y) + (m.dy || 0), "text-anchor": m.anchor || "start" },
+        m.text,
+      ),
+    ];
+  if (m.kind === "image")
+    return [
+      s("image", {
+        ...common,
+        href: m.href,
+        x: px(m.x0),
+        y: py(m.y1),
+        width: px(m.x1) - px(m.x0),
+        height: py(m.y0) - py(m.y1),
+        preserveAspectRatio: "none",
+      }),
+    ];
   return [];
 }
 
-// Hover, touch and arrow keys: the nearest point is named in the tooltip and read out.
-function listen(svg, points) {
-  const ring = s("circle", { r: 7, class: "ring", visibility: "hidden" });
-  svg.append(ring);
-  let current = -1;
-  const show = (index, aloud) => {
-    current = index;
-    const point = points[index], box = svg.getBoundingClientRect(), tip = by("tip");
-    ring.setAttribute("cx", point.px); ring.setAttribute("cy", point.py); ring.setAttribute("visibility", "visible");
-    tip.replaceChildren(...point.text.split("\n").map((line, i) => h(i ? "div" : "strong", {}, line)));
-    tip.hidden = false;
-    const x = box.left + point.px, y = box.top + point.py;
-    tip.style.left = `${Math.max(6, Math.min(x + 14, innerWidth - tip.offsetWidth - 8))}px`;
-    tip.style.top = `${Math.max(6, y - tip.offsetHeight - 12 > 60 ? y - tip.offsetHeight - 12 : y + 16)}px`;
-    if (aloud) say(point.text.replaceAll("\n", ", "));
-  };
-  const hide = () => { ring.setAttribute("visibility", "hidden"); by("tip").hidden = true; };
-  svg.addEventListener("pointermove", (event) => {
-    const box = svg.getBoundingClientRect(), x = event.clientX - box.left, y = event.clientY - box.top;
-    let best = -1, near = 48 ** 2;
-    points.forEach((p, i) => { const d = (p.px - x) ** 2 + (p.py - y) ** 2; if (d < near) { near = d; best = i; } });
-    best < 0 ? hide() : show(best, false);
-  });
-  svg.addEventListener("pointerleave", hide);
-  svg.addEventListener("blur", hide);
-  svg.addEventListener("keydown", (event) => {
-    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key], jump = { ArrowUp: -1, ArrowDown: 1 }[event.key];
-    if (event.key === "Escape") return hide();
-    if (!step && !jump) return;
-    event.preventDefault();
-    if (current < 0) return show(0, true);
-    if (step) return show((current + step + points.length) % points.length, true);
-    const names = [...new Set(points.map((p) => p.series))], at = names.indexOf(points[current].series);
-    const name = names[(at + jump + names.length) % names.length], x = points[current].x;
-    const same = points.map((p, i) => [Math.abs(p.x - x), i]).filter(([, i]) => points[i].series === name).sort((a, b) => a[0] - b[0]);
-    show(same[0][1], true);
-  });
-}
-
 // Colour of a share in [0, 1], dark to light with rising warmth; distinguishable in both themes.
-const RAMP = [[92, 78, 190], [52, 104, 190], [30, 140, 150], [70, 180, 110], [190, 205, 60], [253, 220, 60]];
+const RAMP = [
+  [92, 78, 190],
+  [52, 104, 190],
+  [30, 140, 150],
+  [70, 180, 110],
+  [190, 205, 60],
+  [253, 220, 60],
+];
 function ramp(t) {
-  const at = Math.max(0, Math.min(0.9999, t)) * (RAMP.length - 1), i = Math.floor(at), f = at - i;
+  const at = Math.max(0, Math.min(0.9999, t)) * (RAMP.length - 1),
+    i = Math.floor(at),
+    f = at - i;
   return `rgb(${RAMP[i].map((c, k) => Math.round(c + f * (RAMP[i + 1][k] - c))).join(",")})`;
 }
 function rampKey(low, high, label) {
-  return h("div", { class: "ramp" }, h("span", {}, label), h("span", {}, number(low)),
-    h("i", { style: { background: `linear-gradient(90deg, ${[0, 0.2, 0.4, 0.6, 0.8, 1].map(ramp).join(",")})` } }), h("span", {}, number(high)));
+  return h(
+    "div",
+    { class: "ramp" },
+    h("span", {}, label),
+    h("span", {}, number(low)),
+    h("i", { style: { background: `linear-gradient(90deg, ${[0, 0.2, 0.4, 0.6, 0.8, 1].map(ramp).join(",")})` } }),
+    h("span", {}, number(high)),
+  );
 }

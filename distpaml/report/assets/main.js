@@ -4,83 +4,204 @@ const SECTIONS = [
   ["curves", "Learning curves", "Curves", curvesSection],
   ["comparison", "Comparison on the same seeds", "Comparison", compareSection],
   ["claims", "Claims of the paper", "Claims", claimsSection],
-  ["inside", "Inside a run", "Inside", detailSection],
+  ["detail", "A run in detail", "Run detail", detailSection],
   ["search", "Search", "Search", searchSection, () => DATA.searches.length],
   ["times", "Time and reliability", "Time", timesSection],
   ["runs", "Runs", "Runs", runsSection],
 ];
 
 function headline() {
-  const entry = experiment(), rows = entry.table[measureOf("rmse")].filter((r) => r.area[0] !== null);
-  const own = rows.filter((r) => entry.groups[r.group].method.startsWith("paml"));
+  const entry = experiment(),
+    rows = entry.table[measureOf("rmse")].filter((r) => r.area[0] !== null);
+  const own = rows.filter((r) => entry.groups[r.group].chooses);
   const best = (own.length ? own : rows).sort((a, b) => a.area[0] - b.area[0])[0];
   if (!best) return "No run has finished yet.";
-  const label = entry.groups[best.group].label, parts = ["uni", "lhs"].map((name) => [name, best[`area-${name}`]]).filter(([, d]) => d);
-  const words = parts.map(([name, d]) => `${number(Math.abs(100 * d.relative), 2)}\u00a0% ${d.mean < 0 ? "below" : "above"} ${name.toUpperCase()}${d.low === null ? "" : d.high < 0 || d.low > 0 ? "" : " (undecided)"}`);
+  const label = entry.groups[best.group].label,
+    parts = DATA.baselines.map((name) => [name, best[`area-${name}`]]).filter(([, d]) => d);
+  const words = parts.map(([name, { relative, mean, low, high }]) => {
+    const size = `${number(Math.abs(100 * relative), 2)}\u00a0%`,
+      open = low !== null && low <= 0 && high >= 0;
+    return `${size} ${mean < 0 ? "below" : "above"} ${DATA.methods[name].label}${open ? " (undecided)" : ""}`;
+  });
   return `${label}: RMSE ${number(best.area[0])} on average over the horizon${words.length ? `, ${words.join(" and ")}` : ""}.`;
 }
 
 function hero() {
-  const entry = experiment(), seeds = Math.max(...entry.groups.map((g) => g.seeds.length));
-  return h("section", { class: "hero" }, h("p", { class: "eyebrow" }, plain(entry.name)), h("h1", {}, headline()),
-    h("p", { class: "facts" }, Object.entries(entry.facts).map(([k, v]) => h("span", {}, `${k} `, h("b", {}, plain(v))))),
-    h("div", { class: "tiles" }, tile(`${DATA.complete} / ${DATA.runs + DATA.waiting.length}`, "runs finished", DATA.complete < DATA.runs + DATA.waiting.length ? "warn" : ""), tile(String(DATA.experiments.length), DATA.experiments.length === 1 ? "experiment" : "experiments"),
-      tile(String(new Set(entry.groups.map((g) => g.method)).size), "methods here"), tile(String(seeds), seeds === 1 ? "seed" : "seeds"),
-      DATA.problems.length ? tile(String(DATA.problems.length), "problems, named below", "bad") : tile("0", "problems")));
+  const entry = experiment(),
+    seeds = Math.max(...entry.groups.map((g) => g.seeds.length));
+  return h(
+    "section",
+    { class: "hero" },
+    h("p", { class: "eyebrow" }, plain(entry.name)),
+    h("h1", {}, headline()),
+    h(
+      "p",
+      { class: "facts" },
+      Object.entries(entry.facts).map(([k, v]) => h("span", {}, `${k} `, h("b", {}, plain(v)))),
+    ),
+    h(
+      "div",
+      { class: "tiles" },
+      tile(
+        `${DATA.complete} / ${DATA.runs + DATA.waiting.length}`,
+        "runs finished",
+        DATA.complete < DATA.runs + DATA.waiting.length ? "warn" : "",
+      ),
+      tile(String(DATA.experiments.length), DATA.experiments.length === 1 ? "experiment" : "experiments"),
+      tile(String(new Set(entry.groups.map((g) => g.method)).size), "methods here"),
+      tile(String(seeds), seeds === 1 ? "seed" : "seeds"),
+      DATA.problems.length
+        ? tile(String(DATA.problems.length), "problems, listed below", "bad")
+        : tile("0", "problems"),
+    ),
+  );
 }
 
 function controls() {
-  const entry = experiment(), many = DATA.experiments.length > 4 || innerWidth < 700, pick = (i) => { state.experiment = Number(i); state.run = null; state.round = null; render(); };
+  const entry = experiment(),
+    many = DATA.experiments.length > 4 || innerWidth < 700,
+    pick = (i) => {
+      state.experiment = Number(i);
+      state.run = null;
+      state.round = null;
+      render();
+    };
   const options = DATA.experiments.map((e, i) => [i, plain(e.name)]);
-  return h("div", { class: "controls", id: "controls", role: "toolbar", "aria-label": "What is shown" },
-    DATA.experiments.length > 1 ? (many ? select("Experiment", options, state.experiment, pick) : choice("Experiment", options, state.experiment, pick)) : null,
-    choice("Errors divided by", [["", "test outputs", "Fair: the same divisor for all methods"], ["_paper", "training outputs", "As in the authors' code"]], state.measure, (v) => { state.measure = v; render(); }),
-    choice("Over test tasks", [["", "mean"], ["_median", "median"]], state.over, (v) => { state.over = v; render(); }),
-    chips(entry));
+  return h(
+    "div",
+    { class: "controls", id: "controls", role: "toolbar", "aria-label": "What is shown" },
+    DATA.experiments.length > 1
+      ? many
+        ? select("Experiment", options, state.experiment, pick)
+        : choice("Experiment", options, state.experiment, pick)
+      : null,
+    choice(
+      "Errors divided by",
+      [
+        ["", "test outputs", "Fair: the same divisor for all methods"],
+        ["_paper", "training outputs", "As in the authors' code"],
+      ],
+      state.measure,
+      (v) => {
+        state.measure = v;
+        render();
+      },
+    ),
+    choice(
+      "Over test tasks",
+      [
+        ["", "mean"],
+        ["_median", "median"],
+      ],
+      state.over,
+      (v) => {
+        state.over = v;
+        render();
+      },
+    ),
+    chips(entry),
+  );
 }
 
 function render(focus) {
-  const main = by("main"), y = scrollY, active = document.activeElement;
-  const keep = focus || (active && active.id) || null, group = active && active.dataset ? active.dataset.group : null;
+  const main = by("main"),
+    y = scrollY,
+    active = document.activeElement;
+  const keep = focus || (active && active.id) || null,
+    group = active && active.dataset ? active.dataset.group : null;
   const place = active && active !== document.body && main.contains(active) ? trail(active, main) : null;
   const open = [...main.querySelectorAll("details[open]")].map((d) => trail(d, main));
-  const scrolled = [...main.querySelectorAll(".scroll, .frames")].filter((e) => e.scrollLeft).map((e) => [trail(e, main), e.scrollLeft]);
+  const scrolled = [...main.querySelectorAll(".scroll, .frames")]
+    .filter((e) => e.scrollLeft)
+    .map((e) => [trail(e, main), e.scrollLeft]);
   main.style.minHeight = `${main.offsetHeight}px`;
   forget();
   by("tip").hidden = true;
   if (!DATA.experiments.length) {
-    main.replaceChildren(h("section", { class: "hero" }, h("h1", {}, "There is no finished round yet."), h("p", {}, DATA.paths.join(", "))), ...[problemList(), waitingList()].filter(Boolean));
+    main.replaceChildren(
+      h(
+        "section",
+        { class: "hero" },
+        h("h1", {}, "There is no finished round yet."),
+        h("p", {}, DATA.paths.join(", ")),
+      ),
+      ...[problemList(), waitingList()].filter(Boolean),
+    );
     by("nav").replaceChildren();
   } else {
     state.experiment = Math.min(state.experiment, DATA.experiments.length - 1);
     const shown = SECTIONS.filter(([, , , , when]) => !when || when());
-    main.replaceChildren(...[hero(), problemList(), waitingList(), controls(), ...shown.map(([id, title, , make]) => h("section", { id, "aria-labelledby": `${id}-title` }, h("h2", { id: `${id}-title` }, title), guarded(make)))].filter(Boolean));
+    main.replaceChildren(
+      ...[
+        hero(),
+        problemList(),
+        waitingList(),
+        controls(),
+        ...shown.map(([id, title, , make]) =>
+          h("section", { id, "aria-labelledby": `${id}-title` }, h("h2", { id: `${id}-title` }, title), guarded(make)),
+        ),
+      ].filter(Boolean),
+    );
     by("nav").replaceChildren(...shown.map(([id, , short]) => h("a", { href: `#${id}` }, short)));
   }
-  by("footer").textContent = `Written ${new Date(DATA.written).toLocaleString()} from ${DATA.paths.join(", ")}. One file; it needs no network.`;
-  for (const p of open) { const d = follow(p, main); if (d && d.tagName === "DETAILS") d.open = true; }
-  for (const [p, left] of scrolled) { const e = follow(p, main); if (e) e.scrollLeft = left; }
+  by("footer").textContent =
+    `Written ${new Date(DATA.written).toLocaleString()} from ${DATA.paths.join(", ")}. One file; it needs no network.`;
+  for (const p of open) {
+    const d = follow(p, main);
+    if (d && d.tagName === "DETAILS") d.open = true;
+  }
+  for (const [p, left] of scrolled) {
+    const e = follow(p, main);
+    if (e) e.scrollLeft = left;
+  }
   main.style.minHeight = "";
   scrollTo(0, y);
-  const target = (keep && by(keep)) || (group && main.querySelector(`[data-group="${CSS.escape(group)}"]`)) || (place && follow(place, main));
+  const target =
+    (keep && by(keep)) ||
+    (group && main.querySelector(`[data-group="${CSS.escape(group)}"]`)) ||
+    (place && follow(place, main));
   if (target && target !== document.activeElement) target.focus({ preventScroll: true });
 }
 
-// Where an element stands in the page, so that the same one is found after a redraw.
-function trail(element, root) { const steps = []; for (let e = element; e !== root; e = e.parentElement) steps.unshift([...e.parentElement.children].indexOf(e)); return steps; }
-function follow(steps, root) { return steps.reduce((e, i) => (e ? e.children[i] : null), root); }
+// The path to an element, to find it again after a redraw.
+function trail(element, root) {
+  const steps = [];
+  for (let e = element; e !== root; e = e.parentElement) steps.unshift([...e.parentElement.children].indexOf(e));
+  return steps;
+}
+function follow(steps, root) {
+  return steps.reduce((e, i) => (e ? e.children[i] : null), root);
+}
 
 function guarded(make) {
-  try { return [make()].flat(3).filter(Boolean); } catch (error) { console.error(error); return [h("p", { class: "note" }, `This part cannot be drawn: ${error.message}`)]; }
+  try {
+    return [make()].flat(3).filter(Boolean);
+  } catch (error) {
+    console.error(error);
+    return [h("p", { class: "note" }, `This part cannot be drawn: ${error.message}`)];
+  }
 }
 
 function theme(name) {
   if (name) document.documentElement.dataset.theme = name;
-  try { if (name) localStorage.setItem("theme", name); else { const kept = localStorage.getItem("theme"); if (kept) document.documentElement.dataset.theme = kept; } } catch { /* no storage in a file */ }
+  try {
+    if (name) localStorage.setItem("theme", name);
+    else {
+      const kept = localStorage.getItem("theme");
+      if (kept) document.documentElement.dataset.theme = kept;
+    }
+  } catch {
+    /* no storage in a file */
+  }
 }
-const isDark = () => (document.documentElement.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
+const isDark = () =>
+  (document.documentElement.dataset.theme ||
+    (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
 theme();
-by("theme").addEventListener("click", () => { theme(isDark() ? "light" : "dark"); render(); });
+by("theme").addEventListener("click", () => {
+  theme(isDark() ? "light" : "dark");
+  render();
+});
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => render());
 addEventListener("beforeprint", drawAll);
 
@@ -90,10 +211,20 @@ async function refresh() {
     if (answer.status === 200) {
       refresh.tag = answer.headers.get("ETag");
       const fresh = await answer.json();
-      if (fresh.written !== DATA.written) { const name = DATA.experiments.length ? experiment().name : null; DATA = fresh; const at = DATA.experiments.findIndex((e) => e.name === name); state.experiment = Math.max(0, at); render(); }
+      if (fresh.written !== DATA.written) {
+        const name = DATA.experiments.length ? experiment().name : null;
+        DATA = fresh;
+        const at = DATA.experiments.findIndex((e) => e.name === name);
+        state.experiment = Math.max(0, at);
+        render();
+      }
     }
-    by("live").textContent = "● live"; by("live").className = "on";
-  } catch { by("live").textContent = "○ no connection"; by("live").className = "off"; }
+    by("live").textContent = "● live";
+    by("live").className = "on";
+  } catch {
+    by("live").textContent = "○ no connection";
+    by("live").className = "off";
+  }
   setTimeout(refresh, 2000);
 }
 if ("live" in document.documentElement.dataset) refresh();
