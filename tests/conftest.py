@@ -19,10 +19,11 @@ SET_BY_IMPORTS = {
     "CRC32C_SW_MODE",
     "KMP_DUPLICATE_LIB_OK",
     "KMP_INIT_AT_FORK",
+    "MKL_CBWR",
     "RAY_CLIENT_MODE",
     "PYTEST_CURRENT_TEST",
 }
-"""Variables that other libraries set when they are imported, and pytest."""
+"""Variables that libraries, ours and others, set when they are imported, and pytest."""
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # numpy and torch read it when they are imported
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # started by `nohup` or `&`, and children would inherit it
