@@ -22,6 +22,8 @@ SET_BY_IMPORTS = {
     "MKL_CBWR",
     "RAY_CLIENT_MODE",
     "PYTEST_CURRENT_TEST",
+    "SDL_VIDEODRIVER",
+    "TORCHINDUCTOR_CACHE_DIR",
 }
 """Variables that libraries, ours and others, set when they are imported, and pytest."""
 

@@ -57,7 +57,7 @@ def test_every_shipped_sweep_makes_valid_experiments(name):
     if name not in ("quickstart", "paper"):
         assert parts[0].experiments == (name,) and len(parts[0].seeds) == 10
         (config, *_) = trials[0].runs.values()
-        assert config.rounds == 15 and config.model.inducing == 300
+        assert config.rounds == 15 and config.model.inducing == "auto"
 
 
 def test_the_paper_is_all_six_experiments(tmp_path):
@@ -107,7 +107,7 @@ SEARCH = "search: {space: {model.inducing: {low: 10, high: 20}}}\n"
         ("include: [nothing.yaml]", (), "nothing.yaml cannot be read"),
         (SEARCH, (), "at least two seeds"),
         (SEARCH + "seeds: 2\nmethods: [uni, lhs]", (), "one method"),
-        (SEARCH + "seeds: 2\ngrid: {rounds: [1, 2]}", (), "instead of a grid"),
+        (SEARCH + "seeds: 2\ngrid: {rounds: [1, 2]}", (), "should replace the grid"),
         ("seeds: 2\nsearch: {space: {model.inducing: {low: 10}}}", (), "low and high"),
         ("seeds: 2\nsearch: {space: {model.inducing: {low: 20, high: 10}}}", (), "not below"),
         ("seeds: 2\nsearch: {space: {model.inducing: {low: 0, high: 10, log: true}}}", (), "positive low"),
