@@ -53,7 +53,7 @@ def open_dimensions(gp: LatentGP, descriptors: Tensor, generator: torch.Generato
         return None
     opened, count = deepcopy(gp), int(closed.sum())
     explained = torch.cat([torch.ones_like(gp.mean[:, :1]), gp.mean[:, ~closed]], -1)
-    # torch leaves the pivots of the default driver, gelsy, uninitialised: the same numbers in, now and then other bits out
+    # not the default driver: torch leaves its pivots uninitialised, so that the same input gives other bits at times
     residual = descriptors - explained @ torch.linalg.lstsq(explained, descriptors, driver="gelsd").solution
     opened.mean[:, closed] = principal_components(residual, descriptors.std(0, correction=0), count, generator)
     opened.log_variance[:, closed] = -12.0

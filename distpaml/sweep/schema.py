@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field, field_validator
 
 from distpaml.catalogue import HEADLINES
 from distpaml.config.section import List, Positive, Section, one_of
+from distpaml.config.validation_errors import beside_error
 
 
 def _counted(seeds: Any) -> Any:
@@ -47,9 +48,9 @@ class Space(Section):
         if (choices is None) == (low is None or high is None):
             raise ValueError("should be given if and only if low and high are not")
         if choices is None and not low < high:
-            raise ValueError(f"is not needed, but low={low} should be below high={high}")
+            raise beside_error(["low"], f"should be below high={high}")
         if info.data.get("log") and not (low is not None and low > 0):
-            raise ValueError("is not needed, but log needs a positive low")
+            raise beside_error(["low"], "should be positive, since log is true")
         return choices
 
 

@@ -109,8 +109,16 @@ SEARCH = "search: {space: {model.inducing: {low: 10, high: 20}}}\n"
         (SEARCH + "seeds: 2\nmethods: [uni, lhs]", (), "one method"),
         (SEARCH + "seeds: 2\ngrid: {rounds: [1, 2]}", (), "should replace the grid"),
         ("seeds: 2\nsearch: {space: {model.inducing: {low: 10}}}", (), "low and high"),
-        ("seeds: 2\nsearch: {space: {model.inducing: {low: 20, high: 10}}}", (), "not below"),
-        ("seeds: 2\nsearch: {space: {model.inducing: {low: 0, high: 10, log: true}}}", (), "positive low"),
+        (
+            "seeds: 2\nsearch: {space: {model.inducing: {low: 20, high: 10}}}",
+            (),
+            "low is 20 but should be below high=10",
+        ),
+        (
+            "seeds: 2\nsearch: {space: {model.inducing: {low: 0, high: 10, log: true}}}",
+            (),
+            "low is 0 but should be positive",
+        ),
         ("seeds: 2\nsearch: {space: {model.inducing: {low: 0, high: 10}}}", (), "model.inducing is 0"),
         (SEARCH + "seeds: 2\noverrides: {runtime.kind: ray}", (), "should be local, not ray"),
         ("seeds: 2\nsearch: {space: {nonsense: {choices: [1]}}}", (), "nonsense"),
