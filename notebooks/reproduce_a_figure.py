@@ -59,14 +59,14 @@ report = payload(collect([folder]))
 # Errors divided by the standard deviation of the test outputs: the same for all methods of a seed.
 
 # %%
-curves(cartpole, "")
+curves(cartpole, ("rmse", "nll"))
 
 # %% [markdown]
 # Errors divided by that of the training outputs, as in the authors' code. A method that picks violent tasks looks
 # better here than it is.
 
 # %%
-curves(cartpole, "_paper")
+curves(cartpole, ("rmse_paper", "nll_paper"))
 
 # %% [markdown]
 # Paired differences over the horizon with bootstrap intervals, and what was chosen.
