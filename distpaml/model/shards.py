@@ -24,8 +24,8 @@ BLOCK = 16
 """Tasks whose features are whitened in one go."""
 PANEL = 150
 """Rows of a symmetric table [L, L] that are made at once, each from the diagonal on: half of the table is enough."""
-KEPT_BLOCKS = 4
-"""Blocks of a shard whose tables are kept for the backward pass; those beyond are computed again."""
+KEPT_BYTES = 2e9
+"""Tables of a shard up to this size are kept for the backward pass; those beyond are computed again."""
 
 
 class BoundInputs(NamedTuple):
@@ -76,6 +76,11 @@ class _Tables(NamedTuple):
     phi: Tensor  # [L, B T]
     psi2: list[Tensor]  # Psi2_i [G, P, L - a], rows a to a + P and columns from a on
     correction: list[Tensor]  # expm1(delta_i), likewise
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return sum(table.nbytes for table in (self.psi1, self.phi, *self.psi2, *self.correction))
 
 
 class Shard:
@@ -130,12 +135,14 @@ class Shard:
         size, outputs = len(inputs.zx), self.y[0].shape[-1]
         zeros = inputs.zx.new_zeros
         statistics = PartialStatistics(zeros(size, size), zeros(size, size), zeros(size, outputs))
+        kept = 0
         for b in range(len(self.blocks)):
             tables = self._tables(inputs, b, statistics.correction)
             for p in panels(size):
                 statistics.square[p, p.start :].addmm_(tables.phi[p], tables.phi[p.start :].T)
             statistics.target.addmm_(tables.phi, self._weighted(inputs, b))
-            if b < KEPT_BLOCKS:
+            kept += tables.size
+            if kept <= KEPT_BYTES:
                 self.kept.append(tables)
         for table in (statistics.square, statistics.correction):
             for p in panels(size):
