@@ -142,7 +142,7 @@ def test_a_fit_elsewhere_is_that_of_the_cpu(cartpole_data, small_config, gpu, ki
     assert mean == pytest.approx(expected[0], rel=1e-6, abs=1e-8) and variance == pytest.approx(expected[1], rel=1e-6)
     assert moved.decode(np.zeros((3, 2)))[0] == pytest.approx(there.decode(np.zeros((3, 2)))[0], rel=1e-9)
     start, controls, one = np.zeros(4), np.zeros((5, 1)), latents.take(slice(0, 1))
-    states = [rollout(m, start, controls, l, [1], 3, 0) for m, l in ((moved, one), (there, one.to(CPU)))]
+    states = [rollout(model, start, controls, own, [1], 3, 0) for model, own in ((moved, one), (there, one.to(CPU)))]
     assert states[0] == pytest.approx(states[1], rel=1e-6)
 
 
