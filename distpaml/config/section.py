@@ -8,14 +8,16 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from distpaml.config.validation_errors import choice_error
 
 Item = TypeVar("Item")
+LARGEST = 1e100
+"""Ends of an interval: what is computed with larger ones would not be finite."""
 
 
 def _interval(value: Any) -> tuple[float, float]:
     match value:
-        case [int() | float() as low, int() | float() as high] if -float("inf") < low < high < float("inf"):
+        case [int() | float() as low, int() | float() as high] if -LARGEST <= low < high <= LARGEST:
             if not isinstance(low, bool) and not isinstance(high, bool):
                 return float(low), float(high)
-    raise ValueError("should be [low, high], two finite numbers with low < high")
+    raise ValueError(f"should be [low, high], two finite numbers with low < high, up to {LARGEST:g}")
 
 
 def one_of(choices: Collection[str]) -> AfterValidator:
