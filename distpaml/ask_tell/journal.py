@@ -27,7 +27,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from distpaml.ask_tell.recordings import Recording
 from distpaml.checksums import DamagedError, checksum, read_verified, sealed, verified
-from distpaml.durable_io import append_durably, locked, sync_folder, write_durably
+from distpaml.durable_io import append_durably, cut, locked, sync_folder, write_durably
 from distpaml.errors import UserError
 
 DECLARATION = "experiment.yaml"
@@ -136,7 +136,7 @@ class Journal:
             self._digest, self._read_to = line.digest, self._read_to + line.size
         if trim and not contents.endswith(b"\n") and contents:
             with explained(self.file):
-                os.truncate(self.file, self._read_to)
+                cut(self.file, self._read_to)
 
     def append(self, event: Event, recording: Recording | None = None) -> None:
         """Keep an event with its data; once this returns, they survive whatever happens."""
