@@ -15,7 +15,7 @@ from rich.table import Table
 from distpaml.catalogue import HEADLINES, planned_rounds
 from distpaml.config import ExperimentConfig, load, shipped
 from distpaml.domains import SimulationError
-from distpaml.errors import UserError
+from distpaml.errors import UserError, printable
 
 if TYPE_CHECKING:
     from distpaml.rounds import Record
@@ -55,8 +55,8 @@ def _run(config: ExperimentConfig, path: Path, repair: bool, console: Console) -
     with _Display(config, console) as display:
         records = run_to_end(config, path, display.stage, display.finished, repair)
     console.print(_table(records))
-    console.print(f"Records: {path}", soft_wrap=True)
-    console.print(f"Report: {write_report([path], path / 'report')}", soft_wrap=True)
+    console.print(printable(f"Records: {path}"), soft_wrap=True)
+    console.print(printable(f"Report: {write_report([path], path / 'report')}"), soft_wrap=True)
     return 0
 
 

@@ -33,7 +33,7 @@ def one_of(choices: Collection[str]) -> AfterValidator:
 
 Interval = Annotated[tuple[float, float], BeforeValidator(_interval)]
 List = Annotated[tuple[Item, ...], BeforeValidator(lambda value: tuple(value) if type(value) is list else value)]
-Positive = Annotated[int, Field(ge=1)]
+Positive = Annotated[int, Field(ge=1, lt=2**31)]
 
 
 class Section(BaseModel):

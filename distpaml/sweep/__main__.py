@@ -8,7 +8,7 @@ from datetime import datetime
 from rich.console import Console
 
 from distpaml.domains import SimulationError
-from distpaml.errors import UserError
+from distpaml.errors import UserError, printable
 from distpaml.sweep.driver import Sweep, opened, run_sweep
 from distpaml.sweep.load import load_sweep, shipped_sweeps
 from distpaml.sweep.storage import Storage
@@ -73,7 +73,7 @@ def _sweep(options: Namespace) -> Sweep:
 
 def _run(sweep: Sweep, options: Namespace, console: Console) -> int:
     def say(line: str) -> None:
-        console.print(line, soft_wrap=True, markup=False)
+        console.print(printable(line), soft_wrap=True, markup=False)
 
     trials = sweep.trials
     with opened(sweep) as journal:
@@ -94,7 +94,7 @@ def _finish(sweep: Sweep, journal, console: Console) -> int:
     sweep.storage.push("events.jsonl", "report")
     failed = [event for event in journal.last().values() if event["event"] == "trial failed"]
     for event in failed:
-        console.print(f"{event['trial']} failed: {event['message']}", soft_wrap=True, markup=False)
+        console.print(printable(f"{event['trial']} failed: {event['message']}"), soft_wrap=True, markup=False)
     console.print(f"Report: {report}", soft_wrap=True, markup=False)
     return 1 if failed else 0
 
