@@ -11,10 +11,7 @@ Object storage has no append, so every machine works in a local folder and copie
 """
 
 import hashlib
-import os
 import shutil
-import stat
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,6 +23,7 @@ from pyarrow import fs
 
 from distpaml.durable_io import write_durably
 from distpaml.errors import UserError
+from distpaml.scratch import scratch
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,7 @@ class Storage:
         """Where this machine reads and writes."""
         if not self.remote:
             return Path(self.where)
-        return _scratch() / hashlib.sha256(f"{self.where} {self.id}".encode()).hexdigest()[:16]
+        return scratch() / hashlib.sha256(f"{self.where} {self.id}".encode()).hexdigest()[:16]
 
     def inside(self, name: str) -> "Storage":
         """A folder in this one."""
@@ -127,17 +125,6 @@ class Storage:
             else:
                 target.create_dir(there, recursive=True)
             fs.copy_files(this, there, source_filesystem=source, destination_filesystem=target)
-
-
-def _scratch() -> Path:
-    """This user's folder for copies of what is in object storage; nobody else can put links into it."""
-    folder = Path(tempfile.gettempdir()) / f"distpaml-{os.getuid()}"
-    with _said(f"{folder} cannot be used"):
-        folder.mkdir(mode=0o700, exist_ok=True)
-        status = folder.lstat()
-    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o022:
-        raise UserError(f"{folder} should be a folder that only you can write to; remove it, or set TMPDIR.")
-    return folder
 
 
 @contextmanager

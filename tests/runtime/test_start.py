@@ -36,6 +36,27 @@ alive = [process.pid for process in psutil.process_iter() if process.status() !=
 print(json.dumps([pids, sorted(set(pids) & set(alive))]))
 """
 
+LATE = """
+from distpaml.runtime import start
+from distpaml.runtime.lifeline import remedy
+start.START_LIMIT = 8.0
+with remedy("try again"), start.connected([]):
+    pass
+"""
+BROKEN = """
+import ray
+from distpaml.errors import UserError
+from distpaml.runtime import start
+def init(**_):
+    raise Exception("The current node timed out during startup.")
+ray.init = init
+try:
+    with start.connected([]):
+        pass
+except UserError as error:
+    print(f'"{error}"')
+"""
+
 
 def answer(program: str):
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=ALONE)
@@ -53,3 +74,15 @@ def test_it_listens_to_this_machine_alone():
 def test_no_process_is_left_not_even_one_that_does_not_answer():
     started, left = answer(STUBBORN)
     assert len(started) >= 4 and left == []
+
+
+def test_a_ray_that_hangs_while_it_starts_ends_the_command_in_a_sentence():
+    hanging = ALONE | {"RAY_raylet_start_wait_time_s": "0"}  # the driver then waits for its raylet for ever
+    done = subprocess.run([sys.executable, "-c", LATE], capture_output=True, text=True, env=hanging)
+    said = "error: Ray has not started within 8 seconds; try again\n"
+    assert (done.returncode, done.stderr) == (2, said)
+
+
+def test_whatever_ray_raises_when_it_starts_is_a_sentence():
+    said = "Ray did not start on this machine: The current node timed out during startup."
+    assert answer(BROKEN) == said
