@@ -15,7 +15,8 @@ from rich.table import Table
 from distpaml.catalogue import HEADLINES, planned_rounds
 from distpaml.config import ExperimentConfig, load, shipped
 from distpaml.domains import SimulationError
-from distpaml.errors import UserError
+from distpaml.errors import UserError, printable
+from distpaml.runtime.lifeline import remedy
 
 if TYPE_CHECKING:
     from distpaml.rounds import Record
@@ -35,7 +36,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         config = load(options.config, options.overrides, options.quick)
         path = Path(options.out or config.out or _directory(config, options.quick))
-        return _run(config, path, options.repair, console)
+        with remedy("the same command continues from the last finished round."):
+            return _run(config, path, options.repair, console)
     except (UserError, SimulationError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -55,8 +57,8 @@ def _run(config: ExperimentConfig, path: Path, repair: bool, console: Console) -
     with _Display(config, console) as display:
         records = run_to_end(config, path, display.stage, display.finished, repair)
     console.print(_table(records))
-    console.print(f"Records: {path}", soft_wrap=True)
-    console.print(f"Report: {write_report([path], path / 'report')}", soft_wrap=True)
+    console.print(printable(f"Records: {path}"), soft_wrap=True)
+    console.print(printable(f"Report: {write_report([path], path / 'report')}"), soft_wrap=True)
     return 0
 
 

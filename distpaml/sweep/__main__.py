@@ -1,14 +1,29 @@
 """Run a sweep, or continue one: `python -m distpaml.sweep [FILE] [key=value…] [--out DIR] [--resume DIR]`."""
 
+import os
+import shlex
 import signal
 import sys
+
+TOO_EARLY = "Stopped before the sweep began."
+
+
+def _stop_early(*_: object) -> None:
+    print(TOO_EARLY, file=sys.stderr, flush=True)
+    os._exit(130)  # the imports that are under way have nothing to tidy up
+
+
+if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, _stop_early)  # the imports below take seconds
+
 from argparse import ArgumentParser, Namespace
 from datetime import datetime
 
 from rich.console import Console
 
 from distpaml.domains import SimulationError
-from distpaml.errors import UserError
+from distpaml.errors import UserError, printable
+from distpaml.runtime.lifeline import remedy
 from distpaml.sweep.driver import Sweep, opened, run_sweep
 from distpaml.sweep.load import load_sweep, shipped_sweeps
 from distpaml.sweep.storage import Storage
@@ -18,17 +33,24 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_intermixed_args(arguments)
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 140)
     signal.signal(signal.SIGTERM, _interrupted)
-    where = ""
+    if signal.getsignal(signal.SIGINT) is _stop_early:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    sweep = None
     try:
         sweep = _sweep(options)
-        where = sweep.storage.where
-        return _run(sweep, options, console)
+        with remedy(_continue(sweep)):
+            return _run(sweep, options, console)
     except (UserError, SimulationError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print(f"Stopped; continue with: python -m distpaml.sweep --resume {where}", file=sys.stderr)
+        begun = sweep and (sweep.storage.local / "sweep.yaml").exists()
+        print(f"Stopped; {_continue(sweep)}" if sweep and begun else TOO_EARLY, file=sys.stderr)
         return 130
+
+
+def _continue(sweep: Sweep) -> str:
+    return f"continue with: python -m distpaml.sweep --resume {shlex.quote(sweep.storage.where)}"
 
 
 def _parser() -> ArgumentParser:
@@ -73,7 +95,7 @@ def _sweep(options: Namespace) -> Sweep:
 
 def _run(sweep: Sweep, options: Namespace, console: Console) -> int:
     def say(line: str) -> None:
-        console.print(line, soft_wrap=True, markup=False)
+        console.print(printable(line), soft_wrap=True, markup=False)
 
     trials = sweep.trials
     with opened(sweep) as journal:
@@ -94,7 +116,7 @@ def _finish(sweep: Sweep, journal, console: Console) -> int:
     sweep.storage.push("events.jsonl", "report")
     failed = [event for event in journal.last().values() if event["event"] == "trial failed"]
     for event in failed:
-        console.print(f"{event['trial']} failed: {event['message']}", soft_wrap=True, markup=False)
+        console.print(printable(f"{event['trial']} failed: {event['message']}"), soft_wrap=True, markup=False)
     console.print(f"Report: {report}", soft_wrap=True, markup=False)
     return 1 if failed else 0
 

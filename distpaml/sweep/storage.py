@@ -12,7 +12,6 @@ Object storage has no append, so every machine works in a local folder and copie
 
 import hashlib
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from pyarrow import fs
 
 from distpaml.durable_io import write_durably
 from distpaml.errors import UserError
+from distpaml.scratch import scratch
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,7 @@ class Storage:
         """Where this machine reads and writes."""
         if not self.remote:
             return Path(self.where)
-        name = hashlib.sha256(f"{self.where} {self.id}".encode()).hexdigest()[:16]
-        return Path(tempfile.gettempdir()) / f"distpaml-{name}"
+        return scratch() / hashlib.sha256(f"{self.where} {self.id}".encode()).hexdigest()[:16]
 
     def inside(self, name: str) -> "Storage":
         """A folder in this one."""

@@ -18,6 +18,7 @@ from ray.exceptions import RayError
 from distpaml.catalogue import HEADLINES, planned_rounds
 from distpaml.config import ExperimentConfig
 from distpaml.rounds import Record
+from distpaml.runtime.lifeline import die_with_raylet
 from distpaml.runtime.run_experiment import run_experiment
 from distpaml.sweep.credentials import take_over
 from distpaml.sweep.storage import Storage
@@ -77,6 +78,7 @@ class PamlTrial(tune.Trainable):
     """Runs in lockstep; reports their mean."""
 
     def setup(self, config: dict[str, Any]) -> None:
+        die_with_raylet()
         take_over()
         storage = Storage(config["storage"], config["id"])
         self.stack = ExitStack()
