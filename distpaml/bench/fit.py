@@ -198,7 +198,7 @@ def peak(tasks: int, evaluations: int) -> None:
     torch.set_num_threads(1)
     problem = Problem.make("cartpole", tasks)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    fit = FitConfig(evaluations=evaluations, restarts=1)
+    fit = FitConfig(evaluations=evaluations, restarts=1, device="cpu")
     _: MetaModel = fit_model(problem.training, problem.experiment.model, fit, seed=0)
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     print(f"memory-{tasks}: {(after - before) / 1024:.0f} MiB over {before / 1024:.0f} MiB before the fit", flush=True)

@@ -21,8 +21,8 @@ class Problem:
 
     @classmethod
     def make(cls, name: str, tasks: int, seed: int = 0, overrides: Sequence[str] = ()) -> "Problem":
-        """The shipped experiment `name` with `tasks` initial tasks."""
-        experiment = load(name, [f"initial={tasks}", "rounds=0", f"seed={seed}", *overrides])
+        """The shipped experiment `name` with `tasks` initial tasks, fitted on the CPU."""
+        experiment = load(name, [f"initial={tasks}", "rounds=0", f"seed={seed}", "fit.device=cpu", *overrides])
         task_set, simulator = TaskSet(experiment), LocalSimulator(experiment)
         return cls(
             experiment, simulator.simulate(task_set.initial()).result(), simulator.simulate(task_set.test()).result()

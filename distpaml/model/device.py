@@ -22,14 +22,14 @@ def device_here(name: str) -> torch.device:
 def device_of_fit(name: str) -> torch.device:
     """`device_here`, save that `cuda` without a GPU is an error."""
     if name == "cuda":
-        require_gpu("fit.device is 'cuda'")
+        require_gpu("fit.device is 'cuda'", "fit.device=auto")
     return device_here(name)
 
 
-def require_gpu(why: str) -> None:
+def require_gpu(why: str, instead: str) -> None:
     """An error if this process has no GPU, rather than a fit on the CPU that nobody asked for."""
     if not torch.cuda.is_available():
-        raise FitError(f"{why}, but there is no GPU that torch can use; fit.device=auto takes one if there is.")
+        raise FitError(f"{why}, but there is no GPU that torch can use here; set {instead} to fit without one.")
 
 
 def device_name(device: torch.device) -> str:

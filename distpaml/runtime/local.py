@@ -56,7 +56,7 @@ class LocalTrainer:
 
     def fit(self, data: Dataset, round: int, last: MetaModel | None, latents: Array | None) -> MetaModel:
         if self.config.runtime.gpus:
-            require_gpu(f"runtime.gpus is {self.config.runtime.gpus:g}")
+            require_gpu(f"runtime.gpus is {self.config.runtime.gpus:g}", "runtime.gpus=0")
         seed = int(seeds.rng(self.config.seed, "fit", round).integers(2**31))
         if (image_set := self.task_set.image_set(data.descriptors)) is not None:
             return fit_image_model(data, image_set, self.config.model, self.config.fit, seed, last)

@@ -7,6 +7,8 @@ import sys
 from ipaddress import ip_address
 from tempfile import TemporaryDirectory
 
+import pytest
+
 ALONE = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
 LISTEN = """
 import json, psutil
@@ -105,6 +107,7 @@ def test_an_actor_that_reserved_no_gpu_sees_none():
     assert answer(HIDDEN, CUDA_VISIBLE_DEVICES="0,1") == [False, [""]]
 
 
+@pytest.mark.slow
 def test_an_actor_that_reserved_no_gpu_sees_none_on_a_cluster_either():
     """One that was running before, on a machine with two GPUs."""
     with TemporaryDirectory(dir="/tmp") as own:  # a short path, for sockets
