@@ -90,10 +90,7 @@ def status(options: Namespace) -> None:
         keys = ("id", "state", "descriptor", "transitions", "reason")
         print(json.dumps([{key: getattr(task, key) for key in keys} for task in found.tasks]))
         return
-    print(
-        f"{experiment.declaration.name}: {found.count('observed')} observed, {found.count('out')} out, "
-        f"{found.count('failed')} failed, {found.transitions} transitions"
-    )
+    print(f"{experiment.declaration.name}: {found.worded()}")
     for task in found.tasks:
         detail = {"out": "out", "failed": f"failed: {task.reason}"}.get(task.state, f"{task.transitions} transitions")
         print(f"{_line(experiment, task.id, task.descriptor)}  ({detail})")
