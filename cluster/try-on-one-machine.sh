@@ -153,12 +153,12 @@ step "the same trials in one process"
 import sys; sys.path.insert(0, ".")
 from pathlib import Path
 from tempfile import mkdtemp
-from distpaml.config import Experiment
+from distpaml.config import ExperimentConfig
 from distpaml.runtime.run_experiment import run_to_end
 from distpaml.records import read_records
 runs = sorted(Path("/mnt/shared/sweep/trials").iterdir())
 for path in runs:
-    here = run_to_end(Experiment.from_yaml(path / "config.yaml"), Path(mkdtemp()))
+    here = run_to_end(ExperimentConfig.from_yaml(path / "config.yaml"), Path(mkdtemp()))
     assert [r.result() for r in read_records(path)] == [r.result() for r in here], path
 assert len(runs) == 8
 print("8 trials, equal to the bit")

@@ -67,9 +67,8 @@ class RunDirectory:
         """What the next round goes on from; None before the first."""
         if not self.records:
             return None
-        parts = [read_arrays(self.path, record.round) for record in self.records]
-        data = Dataset.concatenate([Dataset(**{name: arrays[name] for name in DATA}) for arrays in parts])
-        return State(data, read_model(self.path, self.records[-1].round), len(self.records))
+        last = self.records[-1].round
+        return State(read_data(self.path, last), read_model(self.path, last), len(self.records))
 
     def add(self, round: Round) -> None:
         """Keep a finished round; once this returns, it survives whatever happens."""
@@ -174,6 +173,12 @@ def read_arrays(path: Path, round: int) -> dict[str, Any]:
     contents = _verify(path, _line(path, round), _arrays_file(round))
     with np.load(BytesIO(contents), allow_pickle=False) as arrays:
         return dict(arrays)
+
+
+def read_data(path: Path, round: int) -> Dataset:
+    """What the model of a finished round was fitted to: the tasks of this round and of all before it."""
+    parts = [read_arrays(path, number) for number in range(round + 1)]
+    return Dataset.concatenate([Dataset(**{name: arrays[name] for name in DATA}) for arrays in parts])
 
 
 def read_model(path: Path, round: int) -> MetaModel:

@@ -21,6 +21,7 @@ from ray import tune
 from distpaml.bench import Result
 from distpaml.catalogue import HEADLINES
 from distpaml.config import load
+from distpaml.runtime.environment import own_environment
 from distpaml.sweep.driver import Sweep, tune_trials
 from distpaml.sweep.journal import Journal
 from distpaml.sweep.schema import SweepConfig
@@ -50,13 +51,11 @@ class InstantTrial(tune.Trainable):
 
 
 def run(options: Namespace, trials: int = 100, actors: int = 8) -> Iterable[Result]:
-    ray.init(
-        address="local", num_cpus=actors, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR
-    )
-    try:
+    with (
+        own_environment(),
+        ray.init("local", num_cpus=actors, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR),
+    ):
         warm, seconds = _seconds(actors), _seconds(trials)
-    finally:
-        ray.shutdown()
     each = (seconds - warm) / (trials - actors)
     limit = 1.0 / each
     print(f"one driver: {limit:.1f} trials/s, {ROUNDS * limit:.0f} rounds/s", flush=True)

@@ -13,6 +13,7 @@ from ray.cluster_utils import Cluster
 from tiny import SIZE, tiny
 
 from distpaml.records import read_records
+from distpaml.runtime.environment import own_environment
 from distpaml.runtime.run_experiment import run_to_end
 
 pytestmark = pytest.mark.slow
@@ -95,9 +96,8 @@ def test_a_machine_that_does_not_see_the_folder_is_refused(cluster, tmp_path):
         stderr=subprocess.DEVNULL,
     )
     try:
-        ray.init(address=cluster.address, log_to_driver=False, logging_level="error")
-        eventually(lambda: len(ray.nodes()) == 2)
-        ray.shutdown()
+        with own_environment(), ray.init(address=cluster.address, log_to_driver=False, logging_level="error"):
+            eventually(lambda: len(ray.nodes()) == 2)
         done = sweep(cluster, str(folder), "seeds=1")
         printed, errors = done.communicate(timeout=200)
     finally:

@@ -11,6 +11,7 @@ from distpaml.doctor import checks
 from distpaml.doctor.__main__ import main
 from distpaml.doctor.survey import Machine, survey
 from distpaml.errors import UserError
+from distpaml.runtime.environment import own_environment
 from distpaml.sweep.storage import Storage
 
 
@@ -93,12 +94,9 @@ def test_clocks_and_versions_must_agree():
 def test_a_survey_of_this_machine(tmp_path):
     """Its clock is the one here, and it sees the folder if the id is right."""
     storage = Storage.of(str(tmp_path))
-    ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False, logging_level="error")
-    try:
+    with own_environment(), ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False, logging_level="error"):
         (fine,) = survey(Storage(storage.where, storage.identify()))
         (wrong,) = survey(Storage(storage.where, "another"))
-    finally:
-        ray.shutdown()
     assert abs(fine.ahead) < 0.1 and fine.trouble is None
     assert fine.versions["Python"] == sys.version.split()[0]
     assert wrong.trouble.startswith(f"{fine.name} does not see the sweep's folder at {tmp_path}")

@@ -131,7 +131,7 @@ def test_the_report_of_a_sweep_as_the_command_leaves_it(tmp_path):
     """Not of a directory made by hand: locks, journals and all."""
     values = dict(text.split("=") for text in (*SIZE, *SMALL))
     sets = "".join(f"  {key}: {value}\n" for key, value in values.items())
-    (tmp_path / "two.yaml").write_text(f"methods: [uni, lhs]\nseeds: 2\nwandb: 'off'\nset:\n{sets}")
+    (tmp_path / "two.yaml").write_text(f"methods: [uni, lhs]\nseeds: 2\nwandb: 'off'\noverrides:\n{sets}")
     command = [sys.executable, "-m", "distpaml.sweep", str(tmp_path / "two.yaml"), "--out", str(tmp_path / "out")]
     environment = os.environ | {"RAY_AUTH_MODE": "disabled"}
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)
