@@ -20,6 +20,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from distpaml.command_line import called
 from distpaml.errors import UserError
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def _rows(run: "Run", varied: dict[str, Any], choices: bool) -> Iterator[dict[st
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = ArgumentParser(prog="python -m distpaml.results", description="The results of runs and sweeps as a table.")
+    parser = ArgumentParser(prog=called("results"), description="The results of runs and sweeps as a table.")
     parser.add_argument("directories", nargs="+", metavar="DIR", help="a sweep, a run, or a folder of them")
     parser.add_argument("--out", type=Path, metavar="FILE", help="a .csv or .parquet file (default: csv, printed)")
     parser.add_argument("--choices", action="store_true", help="a row per chosen task instead of a row per round")

@@ -1,4 +1,4 @@
-"""Run one experiment: `python -m distpaml.run --config cartpole seed=3 --out runs/first`.
+"""Run one experiment: `python -m distpaml.run cartpole seed=3 --out runs/first`.
 
 Stop it at any time; the same command continues from the last finished round.
 """
@@ -13,6 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedCo
 from rich.table import Table
 
 from distpaml.catalogue import HEADLINES, planned_rounds
+from distpaml.command_line import add_config, called, config_and_overrides
 from distpaml.config import ExperimentConfig, load, shipped
 from distpaml.domains import SimulationError
 from distpaml.errors import UserError
@@ -22,9 +23,8 @@ if TYPE_CHECKING:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = ArgumentParser(prog="python -m distpaml.run", description="Run one experiment, or continue it.")
-    parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="such as seed=3 or model.inducing=100")
-    parser.add_argument("--config", metavar="FILE|NAME", help=f"a YAML file or one of {', '.join(shipped())}")
+    parser = ArgumentParser(prog=called("run"), description="Run one experiment, or continue it.")
+    add_config(parser, ", ".join(shipped()), "seed=3 or model.inducing=100")
     parser.add_argument("--out", metavar="DIR", help="the run's directory (default: runs/NAME-METHOD-SEED)")
     parser.add_argument("--quick", action="store_true", help="shrink the experiment to about a minute")
     parser.add_argument(
@@ -33,7 +33,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_intermixed_args(arguments)
     console = Console(highlight=False)
     try:
-        config = load(options.config, options.overrides, options.quick)
+        config = load(*config_and_overrides(options.words, options.config), options.quick)
         path = Path(options.out or config.out or _directory(config, options.quick))
         return _run(config, path, options.repair, console)
     except (UserError, SimulationError) as error:

@@ -52,7 +52,7 @@ def test_where_a_run_goes_unless_it_is_said(tmp_path, monkeypatch):
     [
         (["--config", "cartpol"], "'cartpol' is neither a file nor a shipped experiment; the nearest is cartpole"),
         (["model.inducng=3"], "the nearest is model.inducing"),
-        (["rounds"], "should be dotted.key=value"),
+        (["cartpole", "rounds"], "an override is dotted.key=value"),
         (["selection.utility=suprisal"], "the nearest is surprisal"),
         (["selection.utility=nowhere:f"], "the module nowhere cannot be imported"),
         (["selection.choices=[[1, 1]]", "method=uni"], "need 18"),

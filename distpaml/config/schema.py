@@ -76,6 +76,14 @@ class FitConfig(Section):
     """Tasks in a mini-batch of a stochastic fit; all of them while there are fewer."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where stochastic fits run; `auto` takes a GPU if there is one."""
+
+    @field_validator("device", mode="before")
+    @classmethod
+    def _not_gpu(cls, device: Any) -> Any:
+        if device == "gpu":
+            raise ValueError("should be auto, cpu or cuda; a GPU is cuda")
+        return device
+
     shards: Positive = 1
     """Parts that the tasks of a collapsed fit are split into."""
     image_adam_steps: Positive = 300

@@ -19,6 +19,7 @@ from distpaml.config.yaml_text import read
 from distpaml.errors import UserError
 from distpaml.plugins import own_modules
 from distpaml.runtime.environment import own_environment
+from distpaml.runtime.reachable import check_reachable
 from distpaml.runtime.resources import check_fits
 
 QUIET = {"RAY_DEDUP_LOGS": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0", "RAY_IGNORE_UNHANDLED_ERRORS": "1"}
@@ -49,6 +50,7 @@ def _connection(address: str | None, configs: Iterable[ExperimentConfig], verbos
     terminate, before = signal.getsignal(signal.SIGTERM), set(psutil.Process().children())
     try:
         if address:
+            check_reachable(address)
             ray.init(address=address, runtime_env={"py_modules": modules} if modules else None, **quiet)
         else:
             _stay_on_this_machine()

@@ -4,18 +4,23 @@ import signal
 import sys
 from argparse import ArgumentParser, Namespace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from rich.console import Console
-
+from distpaml.command_line import add_config, called, config_and_overrides, counted
 from distpaml.domains import SimulationError
 from distpaml.errors import UserError
-from distpaml.sweep.driver import Sweep, opened, run_sweep
 from distpaml.sweep.load import load_sweep, shipped_sweeps
-from distpaml.sweep.storage import Storage
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from distpaml.sweep.driver import Sweep
 
 
 def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_intermixed_args(arguments)
+    from rich.console import Console
+
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 140)
     signal.signal(signal.SIGTERM, _interrupted)
     where = ""
@@ -32,14 +37,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _parser() -> ArgumentParser:
-    parser = ArgumentParser(prog="python -m distpaml.sweep", description="Run many experiments, or continue them.")
-    parser.add_argument(
-        "words",
-        nargs="*",
-        metavar="FILE | KEY=VALUE",
-        help=f"a YAML file or one of {', '.join(shipped_sweeps())}, "
-        "then overrides such as seeds=5, methods=[uni,lhs], grid.model.inducing=[100,300] or rounds=8",
-    )
+    parser = ArgumentParser(prog=called("sweep"), description="Run many experiments, or continue them.")
+    overrides = "seeds=5, methods=[uni,lhs], grid.model.inducing=[100,300] or rounds=8"
+    add_config(parser, ", ".join(shipped_sweeps()), overrides)
     parser.add_argument(
         "--out", metavar="DIR", help="a folder that all machines share, or s3://… (default: sweeps/NAME-TIME)"
     )
@@ -49,9 +49,11 @@ def _parser() -> ArgumentParser:
     return parser
 
 
-def _sweep(options: Namespace) -> Sweep:
-    words = list(options.words)
-    file = words.pop(0) if words and "=" not in words[0] else None
+def _sweep(options: Namespace) -> "Sweep":
+    from distpaml.sweep.driver import Sweep
+    from distpaml.sweep.storage import Storage
+
+    file, words = config_and_overrides(options.words, options.config)
     if options.resume:
         if file or options.out:
             raise UserError("--resume DIR continues the sweep in DIR; it takes overrides, but no file and no --out.")
@@ -71,20 +73,26 @@ def _sweep(options: Namespace) -> Sweep:
     return sweep
 
 
-def _run(sweep: Sweep, options: Namespace, console: Console) -> int:
+def _run(sweep: "Sweep", options: Namespace, console: "Console") -> int:
     def say(line: str) -> None:
         console.print(line, soft_wrap=True, markup=False)
+
+    from distpaml.sweep.driver import opened, run_sweep
 
     trials = sweep.trials
     with opened(sweep) as journal:
         search = sweep.parts[0].search
-        count = f"{search.samples} samples of {len(trials[0].runs)} runs" if search else f"{len(trials)} trials"
+        count = (
+            f"{counted(search.samples, 'sample')} of {counted(len(trials[0].runs), 'run')}"
+            if search
+            else counted(len(trials), "trial")
+        )
         say(f"{sweep.parts[0].name}: {count} → {sweep.storage.where}")
         run_sweep(sweep, journal, options.retry_failed, options.verbose, say)
         return _finish(sweep, journal, console)
 
 
-def _finish(sweep: Sweep, journal, console: Console) -> int:
+def _finish(sweep: "Sweep", journal, console: "Console") -> int:
     from distpaml.report import write_report
     from distpaml.sweep.results import results_table
 

@@ -73,6 +73,29 @@ class Storage:
                 filesystem.delete_dir(root)
         shutil.rmtree(self.local, ignore_errors=True)
 
+    def forget_copy(self) -> None:
+        """Delete this machine's copy of what is in object storage."""
+        if self.remote:
+            shutil.rmtree(self.local, ignore_errors=True)
+
+    def missing_folders(self) -> list[str]:
+        """Folders above this one that do not exist yet, the deepest first."""
+        filesystem, root = self._filesystem()
+        above = [str(folder) for folder in Path(root).parents if str(folder) not in (".", "/")]
+        with _said(f"{self.where} cannot be read"):
+            kinds = [filesystem.get_file_info(folder).type for folder in above]
+        return [folder for folder, kind in zip(above, kinds, strict=True) if kind == fs.FileType.NotFound]
+
+    def remove_empty(self, folders: list[str]) -> None:
+        """Delete those of the folders, the deepest first, that nobody has put anything into."""
+        filesystem, _ = self._filesystem()
+        for folder in folders:
+            selector = fs.FileSelector(folder, allow_not_found=True)
+            with _said(f"{folder} cannot be removed"):
+                exists = filesystem.get_file_info(folder).type != fs.FileType.NotFound
+                if exists and not filesystem.get_file_info(selector):
+                    filesystem.delete_dir(folder)
+
     def forget(self) -> None:
         """Delete the local copy of a sweep that is no longer stored."""
         if self.remote and not self._has("sweep.yaml"):
@@ -117,7 +140,7 @@ class Storage:
 
     def _filesystem(self) -> tuple[fs.FileSystem, str]:
         with _said(f"{self.where} cannot be used"):
-            return fs.FileSystem.from_uri(self.where)
+            return fs.FileSystem.from_uri(self.where) if self.remote else (fs.LocalFileSystem(), self.where)
 
     def _copy(self, source: fs.FileSystem, this: str, target: fs.FileSystem, there: str) -> None:
         with _said(f"{this} cannot be copied to {there}"):
