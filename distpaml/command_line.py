@@ -2,6 +2,7 @@
 
 import sys
 from argparse import ArgumentParser
+from pathlib import Path
 
 from distpaml.errors import UserError
 
@@ -37,3 +38,9 @@ def config_and_overrides(words: list[str], option: str | None) -> tuple[str | No
 def counted(number: int, thing: str) -> str:
     """`1 trial`, `2 trials`."""
     return f"{number} {thing}{'' if number == 1 else 's'}"
+
+
+def shown_path(path: Path) -> str:
+    """A path below the working folder as one would write it there; others in full."""
+    here = Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) and path != here else str(path)

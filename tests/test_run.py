@@ -90,6 +90,7 @@ def test_ctrl_c_says_how_to_go_on(tmp_path):
     command = [sys.executable, "-m", "distpaml.run", *SIZE, "rounds=500", "--out", str(tmp_path / "run")]
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as run:
+        assert run.stdout.readline().startswith("cartpole, ")
         assert run.stdout.readline().startswith("round 0/500")
         begin = monotonic()
         run.send_signal(signal.SIGINT)

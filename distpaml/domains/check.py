@@ -10,6 +10,7 @@ from distpaml.command_line import called
 from distpaml.domains import DOMAINS, Domain, get_domain
 from distpaml.domains.contract import check_domain
 from distpaml.errors import UserError
+from distpaml.failures import described
 
 __all__ = ["check_domain"]
 
@@ -31,7 +32,7 @@ def main(arguments: list[str] | None = None) -> int:
         try:
             sentences = check_domain(domain(variant))
         except Exception as error:
-            sentences = [f"constructing it raised {type(error).__name__}: {error}"]
+            sentences = [f"constructing it raised {described(error)}"]
         for sentence in sentences:
             print(f"{name}, variant {variant}: {sentence}")
         faults += len(sentences)

@@ -1,12 +1,13 @@
 """Run a sweep, or continue one: `python -m distpaml.sweep [FILE] [key=value…] [--out DIR] [--resume DIR]`."""
 
+import os
 import signal
 import sys
 from argparse import ArgumentParser, Namespace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from distpaml.command_line import add_config, called, config_and_overrides, counted
+from distpaml.command_line import add_config, called, config_and_overrides
 from distpaml.domains import SimulationError
 from distpaml.errors import UserError
 from distpaml.sweep.load import load_sweep, shipped_sweeps
@@ -26,8 +27,8 @@ def main(arguments: list[str] | None = None) -> int:
     where = ""
     try:
         sweep = _sweep(options)
-        where = sweep.storage.where
-        return _run(sweep, options, console)
+        where = sweep.storage.shown
+        return _dry_run(sweep, options, console) if options.dry_run else _run(sweep, options, console)
     except (UserError, SimulationError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -45,7 +46,8 @@ def _parser() -> ArgumentParser:
     )
     parser.add_argument("--resume", metavar="DIR", help="continue a sweep; overrides extend it, such as seeds=5")
     parser.add_argument("--retry-failed", action="store_true", help="with --resume: run failed trials again")
-    parser.add_argument("--verbose", action="store_true", help="show Ray's messages too")
+    parser.add_argument("--dry-run", action="store_true", help="list the trials, what they need and how long it takes")
+    parser.add_argument("--verbose", action="store_true", help="show tracebacks of failed trials and Ray's messages")
     return parser
 
 
@@ -73,38 +75,41 @@ def _sweep(options: Namespace) -> "Sweep":
     return sweep
 
 
-def _run(sweep: "Sweep", options: Namespace, console: "Console") -> int:
-    def say(line: str) -> None:
+def _dry_run(sweep: "Sweep", options: Namespace, console: "Console") -> int:
+    from distpaml.sweep.plan import announced, dry_run, plan_of
+
+    for line in (announced(sweep), *dry_run(sweep, plan_of(sweep, options.retry_failed), os.cpu_count() or 1)):
         console.print(line, soft_wrap=True, markup=False)
+    return 0
 
+
+def _run(sweep: "Sweep", options: Namespace, console: "Console") -> int:
+    from distpaml.sweep.plan import announced
+
+    console.print(announced(sweep), soft_wrap=True, markup=False)  # before anything slow is imported
     from distpaml.sweep.driver import opened, run_sweep
+    from distpaml.sweep.plan import plan_of
+    from distpaml.sweep.progress import SweepProgress
+    from distpaml.sweep.summary import print_summary
 
-    trials = sweep.trials
+    first = sweep.parts[0]
     with opened(sweep) as journal:
-        search = sweep.parts[0].search
-        count = (
-            f"{counted(search.samples, 'sample')} of {counted(len(trials[0].runs), 'run')}"
-            if search
-            else counted(len(trials), "trial")
-        )
-        say(f"{sweep.parts[0].name}: {count} → {sweep.storage.where}")
-        run_sweep(sweep, journal, options.retry_failed, options.verbose, say)
-        return _finish(sweep, journal, console)
-
-
-def _finish(sweep: "Sweep", journal, console: "Console") -> int:
-    from distpaml.report import write_report
-    from distpaml.sweep.results import results_table
-
-    sweep.storage.pull("trials")
-    console.print(results_table(sweep.storage.local))
-    report = write_report([sweep.storage.local], sweep.storage.local / "report")
-    sweep.storage.push("events.jsonl", "report")
-    failed = [event for event in journal.last().values() if event["event"] == "trial failed"]
-    for event in failed:
-        console.print(f"{event['trial']} failed: {event['message']}", soft_wrap=True, markup=False)
-    console.print(f"Report: {report}", soft_wrap=True, markup=False)
-    return 1 if failed else 0
+        plan = plan_of(sweep, options.retry_failed)
+        if plan.rounds_finished:
+            console.print(plan.left(), soft_wrap=True)
+        ending = sweep.storage, first.search, first.experiments[0], console
+        progress = SweepProgress(first.name, plan, console)
+        try:
+            with progress:
+                run_sweep(sweep, journal, options.retry_failed, options.verbose, progress.say, progress)
+        except KeyboardInterrupt:
+            print_summary(*ending)  # of what there is; a second Ctrl-C stops this too
+            raise
+        print_summary(*ending)
+        failed = [event for event in journal.last().values() if event["event"] == "trial failed"]
+        for event in failed:
+            console.print(f"{event['trial']} failed: {event['message']}", soft_wrap=True, markup=False)
+        return 1 if failed else 0
 
 
 def _interrupted(*_: object) -> None:

@@ -17,8 +17,8 @@ from distpaml.runtime.environment import own_environment
 from distpaml.runtime.resources import bundles, refusal
 from distpaml.sweep.journal import Journal
 from distpaml.sweep.load import to_yaml
+from distpaml.sweep.progress import SweepProgress
 from distpaml.sweep.schema import SweepConfig
-from distpaml.sweep.status import check_folder, samples_of, trial_states
 from distpaml.sweep.storage import Storage
 from distpaml.sweep.trials import Trial, grid_trials, search_corners
 
@@ -53,6 +53,8 @@ class Sweep:
 @contextmanager
 def opened(sweep: Sweep) -> Iterator[Journal]:
     """Lock the sweep's folder against other drivers and open its journal."""
+    from distpaml.sweep.status import check_folder  # it loads torch: a misspelt key should not wait for that
+
     sweep.storage.pull()
     check_folder(sweep.storage.local)
     with locked(sweep.storage.local, "Another sweep"):
@@ -60,7 +62,14 @@ def opened(sweep: Sweep) -> Iterator[Journal]:
 
 
 @own_environment()
-def run_sweep(sweep: Sweep, journal: Journal, again: bool, verbose: bool, say: Callable[[str], None]) -> None:
+def run_sweep(
+    sweep: Sweep,
+    journal: Journal,
+    again: bool,
+    verbose: bool,
+    say: Callable[[str], None],
+    progress: SweepProgress | None = None,
+) -> None:
     """Run all trials that are not finished; `again`: failed ones too."""
     os.environ.update({name: value for name, value in SETTINGS.items() if name not in os.environ})
     searcher = _searcher(sweep, journal, again)  # raises if the folder holds another sweep
@@ -85,7 +94,7 @@ def run_sweep(sweep: Sweep, journal: Journal, again: bool, verbose: bool, say: C
         with _spread(sweep) if joined else nullcontext():
             journal.add("sweep started")
             try:
-                tune_trials(PamlTrial, sweep, searcher, journal, verbose, say)
+                tune_trials(PamlTrial, sweep, searcher, journal, verbose, say, progress)
             except KeyboardInterrupt:
                 journal.add("sweep stopped")
                 raise
@@ -105,6 +114,7 @@ def _spread(sweep: Sweep) -> Iterator[None]:
 
 def _searcher(sweep: Sweep, journal: Journal, again: bool) -> Any:
     from distpaml.sweep.searcher import GridSearcher, SpaceSearcher
+    from distpaml.sweep.status import samples_of, trial_states
 
     first = sweep.parts[0]
     common = {"storage": sweep.storage.where, "id": sweep.storage.identify(), "wandb": first.wandb}
@@ -119,7 +129,13 @@ def _searcher(sweep: Sweep, journal: Journal, again: bool) -> Any:
 
 
 def tune_trials(
-    trainable: type, sweep: Sweep, searcher: Any, journal: Journal, verbose: bool, say: Callable[[str], None]
+    trainable: type,
+    sweep: Sweep,
+    searcher: Any,
+    journal: Journal,
+    verbose: bool,
+    say: Callable[[str], None],
+    progress: SweepProgress | None = None,
 ) -> None:
     """Run every trial of the searcher, as many at once as fit."""
     from ray import tune
@@ -130,7 +146,7 @@ def tune_trials(
         return tune.PlacementGroupFactory(bundles(next(iter(config["runs"].values()))))
 
     first = sweep.parts[0]
-    callback = SweepCallback(sweep.storage, journal, say)
+    callback = SweepCallback(sweep.storage, journal, say, progress, verbose)
     with tempfile.TemporaryDirectory(prefix="distpaml-tune-") as scratch, _quiet(verbose):
         tune.Tuner(
             tune.with_resources(trainable, resources),

@@ -22,6 +22,7 @@ from uuid import uuid4
 import pyarrow as pa
 from pyarrow import fs
 
+from distpaml.command_line import shown_path
 from distpaml.durable_io import write_durably
 from distpaml.errors import UserError
 
@@ -49,6 +50,11 @@ class Storage:
             return Path(self.where)
         name = hashlib.sha256(f"{self.where} {self.id}".encode()).hexdigest()[:16]
         return Path(tempfile.gettempdir()) / f"distpaml-{name}"
+
+    @property
+    def shown(self) -> str:
+        """The folder as short as the user could write it here."""
+        return self.where if self.remote else shown_path(Path(self.where))
 
     def inside(self, name: str) -> "Storage":
         """A folder in this one."""

@@ -17,6 +17,9 @@ from ray.exceptions import RayError
 
 from distpaml.catalogue import HEADLINES, planned_rounds
 from distpaml.config import ExperimentConfig
+from distpaml.domains import SimulationError
+from distpaml.errors import UserError
+from distpaml.failures import FILE, described, keep, text_of
 from distpaml.rounds import Record
 from distpaml.runtime.run_experiment import run_experiment
 from distpaml.sweep.credentials import take_over
@@ -48,6 +51,8 @@ class RunInSweep:
         self.storage.pull(f"wandb/{self.name}.json")
         lines = self.path / "records.jsonl"
         self.known = len(lines.read_bytes().splitlines()) if lines.exists() else 0
+        (self.path / FILE).unlink(missing_ok=True)  # of an earlier attempt
+        self.storage.drop(f"{stored}/{FILE}")
         tracked = self.config, self.path, self.storage.local, self.name, self.config.name, self.wandb
         try:
             with closing(run_experiment(self.config, self.path, patience=PATIENCE)) as records, ExitStack() as stack:
@@ -64,6 +69,14 @@ class RunInSweep:
                     yield record
         finally:
             self.storage.push(*self._shown())
+
+    def keep(self, error: Exception) -> str:
+        """What went wrong, in one sentence; the traceback of an error that is not one is kept beside the run."""
+        if isinstance(error, UserError | SimulationError):
+            return " ".join(str(error).split())
+        file = keep(error, self.path)
+        self.storage.push(f"trials/{self.name}/{file.name}")
+        return f"{described(error)}; the traceback is in trials/{self.name}/{file.name}."
 
     def _shown(self) -> list[str]:
         """The trackers' files of this run, online and offline."""
@@ -95,13 +108,15 @@ class PamlTrial(tune.Trainable):
         if self.trouble:
             return {"done": True, "refused": self.trouble}
         begin = time.monotonic()
+        records = list[Record]()
         try:
-            records = [next(run) for run in self.records]
+            for run in self.records:
+                records.append(next(run))
         except RayError:
             raise  # a lost process: Tune restarts the trial
         except Exception as error:
             self.cleanup()
-            return {"done": True, "failed": " ".join((str(error) or type(error).__name__).split())}
+            return {"done": True, "failed": self.runs[len(records)].keep(error), "traceback": text_of(error)}
         means = {measure: float(np.mean([getattr(record, measure) for record in records])) for measure in HEADLINES}
         last = records[0].round >= self.rounds
         if last:
