@@ -27,6 +27,8 @@ class MethodInfo:
     marker: Marker
     has_rounds: bool = True
     """Whether it adds tasks round by round; if not, it is fitted once, to all its tasks."""
+    expect: str = ""
+    """What to expect of it, in one sentence."""
     chooses: bool = False
     """Whether the model decides which task is next: the paper's claims are about these."""
 
@@ -39,11 +41,44 @@ class MethodInfo:
 METHODS: dict[str, MethodInfo] = {
     method.name: method
     for method in (
-        MethodInfo("paml", "PAML", "orange", "", "circle", chooses=True),
-        MethodInfo("paml-pool", "PAML-pool", "blue", "9 3", "square", chooses=True),
-        MethodInfo("uni", "UNI", "purple", "2 3", "triangle"),
-        MethodInfo("lhs", "LHS", "green", "9 3 2 3", "diamond"),
-        MethodInfo("oracle", "oracle", "grey", "1 4", "cross", has_rounds=False),
+        MethodInfo(
+            "paml",
+            "PAML",
+            "orange",
+            "",
+            "circle",
+            expect="The paper's text, literally, for comparison: on experiment (i) it ends behind UNI and LHS under "
+            "the fair measure, because its decoder returns to zero far from the data and draws it to the box's lower "
+            "end.",
+            chooses=True,
+        ),
+        MethodInfo(
+            "paml-pool",
+            "PAML-pool",
+            "blue",
+            "9 3",
+            "square",
+            expect="The same utility, ranking tasks that exist: the default.",
+            chooses=True,
+        ),
+        MethodInfo("uni", "UNI", "purple", "2 3", "triangle", expect="Uniform draws: the baseline to beat."),
+        MethodInfo(
+            "lhs",
+            "LHS",
+            "green",
+            "9 3 2 3",
+            "diamond",
+            expect="The next row of a Latin hypercube: a strong baseline on small boxes.",
+        ),
+        MethodInfo(
+            "oracle",
+            "oracle",
+            "grey",
+            "1 4",
+            "cross",
+            expect="Trained on the test tasks themselves: what the model could reach.",
+            has_rounds=False,
+        ),
     )
 }
 

@@ -6,7 +6,8 @@ A row is a round of a run; with `choices` it is a task that a round added. Colum
     run, round, tasks, added     its directory's name, the round, tasks known by then, those added after round 0
     rmse, nll, coverage, …       the measures of `distpaml.catalogue`
     terms.elbo, seconds.fit, …   everything else of a record, by its path
-    pole_mass, …, h1, …, utility with `choices`: the task's parameters, its candidate's latent and utility
+    pole_mass, …, h1, …, utility, repeats   with `choices`: the task's parameters, its candidate's latent and utility,
+                                 and the number of the known task that it nearly repeats
 
 `import distpaml; distpaml.results(…)` works although this is also a module: the module can be called.
 """
@@ -73,7 +74,7 @@ def _rows(run: "Run", varied: dict[str, Any], choices: bool) -> Iterator[dict[st
             shown = dict(zip(box, chosen.task, strict=True))
             shown |= dict(zip(extra, chosen.descriptor[len(box) :], strict=False))
             latent = {f"h{q + 1}": value for q, value in enumerate(chosen.latent or ())}
-            yield row | {"task": task} | shown | latent | {"utility": chosen.utility}
+            yield row | {"task": task} | shown | latent | {"utility": chosen.utility, "repeats": chosen.repeats}
             task += 1
 
 

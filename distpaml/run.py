@@ -103,7 +103,10 @@ class _Display:
         measures = "  ".join(f"{name} {getattr(record, name):.4f}" for name in _measures(self.console))
         seconds = sum(record.seconds.values())
         line = f"round {record.round}/{self.rounds}  tasks {record.tasks}  {measures}  {seconds:.1f} s"
+        repeats = [added.repeats for added in record.added if added.repeats is not None]
         self.console.print(line, soft_wrap=True)
+        if repeats:
+            self.console.print(f"  nearly repeats task {', '.join(map(str, repeats))}", soft_wrap=True)
 
 
 def _table(records: "list[Record]", parameters: list[str], measures: tuple[str, ...]) -> Table:
@@ -113,7 +116,11 @@ def _table(records: "list[Record]", parameters: list[str], measures: tuple[str, 
     table = Table("round", "tasks", *heads, f"chosen\n{', '.join(parameters)}")
     for record in records:
         errors = (f"{getattr(record, name):.4f}" for name in measures)
-        chosen = "; ".join(", ".join(f"{value:.3g}" for value in added.task) for added in record.added)
+        chosen = "; ".join(
+            ", ".join(f"{value:.3g}" for value in added.task)
+            + ("" if added.repeats is None else f" (≈ task {added.repeats})")
+            for added in record.added
+        )
         table.add_row(str(record.round), str(record.tasks), *errors, chosen if record.round else "")
     return table
 

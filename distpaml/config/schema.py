@@ -152,8 +152,8 @@ class RuntimeConfig(Section):
 class ExperimentConfig(Section):
     """One experiment: a method on a domain, with a seed."""
 
-    method: Annotated[str, one_of(METHODS)] = "paml"
-    """`paml`: as the paper; `paml-pool`: among real tasks; `uni`, `lhs`: baselines; `oracle`: all data."""
+    method: Annotated[str, one_of(METHODS)] = "paml-pool"
+    """`paml-pool`: among real tasks; `paml`: the paper's literal one; `uni`, `lhs`: baselines; `oracle`: all data."""
     seed: Annotated[int, Field(ge=0)] = 0
     """Root of every random stream; methods of one seed share initial tasks, controls and test data."""
     initial: Positive = 3

@@ -48,7 +48,8 @@ def write_figures(tree: dict[str, Any], folder: Path) -> list[Path]:
                 "chosen": chosen(entry),
                 "stages": stage_times(entry),
             }
-            run = next((run for run in entry["runs"] if str(run["id"]) in tree["details"]), None)
+            detailed = [run for run in entry["runs"] if str(run["id"]) in tree["details"]]
+            run = next((run for run in detailed if run["group"] == entry["best"]), next(iter(detailed), None))
             if run is not None:
                 detail = tree["details"][str(run["id"])]
                 figures["latent"] = latent(entry, run, detail["latent"])
@@ -129,6 +130,7 @@ def differences(entry: dict[str, Any]) -> Figure | None:
 def chosen(entry: dict[str, Any]) -> Figure | None:
     """Chosen tasks in the first two parameters, one panel per method, all seeds."""
     groups = [(n, group) for n, group in enumerate(entry["groups"]) if group["has_rounds"]][:MOST]
+    groups.sort(key=lambda pair: pair[0] != entry["best"])
     if len(entry["parameters"]) < 2 or not groups:
         return None
     first, second = entry["parameters"][:2]

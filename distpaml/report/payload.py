@@ -83,6 +83,7 @@ def _experiment(part: ExperimentRuns, identity: dict[int, int]) -> dict[str, Any
     for key, fact in keys.items():
         if key in varied:
             facts[fact] = "varies"
+    compared = _table(part)
     return {
         "name": part.name,
         "facts": {key: str(value) for key, value in facts.items() if value is not None},
@@ -91,7 +92,8 @@ def _experiment(part: ExperimentRuns, identity: dict[int, int]) -> dict[str, Any
         "groups": [
             _group(group, identity) | {"style": style} for group, style in zip(part.groups, styles, strict=True)
         ],
-        "table": _table(part),
+        "table": compared,
+        "best": _best(compared["rmse"]),
         "claims": [asdict(verdict) for verdict in claims(part)] if len(part.groups) <= COMPARED else [],
         "runs": [_run(run, identity, len(extra), part) for run in part.runs],
         "shots": _shots(part),
@@ -150,6 +152,12 @@ def _table(part: ExperimentRuns) -> dict[str, list[dict[str, Any]]]:
     return table
 
 
+def _best(rows: list[dict[str, Any]]) -> int | None:
+    """The group with the smallest mean error over the horizon, be it a baseline."""
+    ranked = [row for row in rows if row["area"][0] is not None]
+    return min(ranked, key=lambda row: row["area"][0])["group"] if ranked else None
+
+
 def _has_rounds(method: str) -> bool:
     return planned_rounds(method, 1) == 1
 
@@ -184,6 +192,7 @@ def _run(run: Run, identity: dict[int, int], extra: int, part: ExperimentRuns) -
         "rounds": len(run.records) - 1,
         "path": str(run.path),
         "tasks": tasks,
+        "repeats": [added.repeats for record in run.records for added in record.added if _has_rounds(run.method)],
         "valid": [None if record.candidates is None else record.candidates.valid for record in run.records],
         "fallbacks": [
             record.round for record in run.records if record.candidates is not None and record.candidates.fallback

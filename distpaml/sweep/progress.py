@@ -12,6 +12,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from distpaml.command_line import counted
 from distpaml.sweep.plan import Plan
 
 SHOWN = 8
@@ -29,6 +30,8 @@ class SweepProgress:
         self.running: dict[str, str] = {}
         """The trials at work, with the round of each."""
         self.done = Counter[str]()
+        self.repeats = Counter[str]()
+        """Choices of each trial that nearly repeat a known task."""
         self.best: dict[str, float] = {}
         """By group of seeds."""
         self.begin = time.monotonic()
@@ -51,6 +54,7 @@ class SweepProgress:
         """A trial has finished a round, now or in an earlier process (`replayed`)."""
         self.running[trial] = f"round {result['round']}/{result['rounds']}"
         self.rounds += not result.get("replayed")
+        self.repeats[trial] += result.get("repeats", 0)
         group = _group(trial)
         self.best[group] = min(result["rmse"], self.best.get(group, result["rmse"]))
 
@@ -65,8 +69,11 @@ class SweepProgress:
         count = f"({self.finished} of {self.plan.trials})"
         seconds = f"{result.get('time_total_s', 0.0):.0f} s"
         measures = "  ".join(f"{name} {result[name]:.4f}" for name in ("rmse", "nll") if name in result)
-        early = "stopped early  " if how == "stopped" else ""
-        line = f"{trial}  {result.get('round')}/{result.get('rounds')}  {measures}  {early}{seconds}  {count}"
+        notes = ["stopped early"] if how == "stopped" else []
+        if self.repeats[trial]:
+            notes.append(counted(self.repeats[trial], "near repeat"))
+        rounds = f"{result.get('round')}/{result.get('rounds')}"
+        line = "  ".join([trial, rounds, measures, *notes, seconds, count])
         wide = not self.console.is_terminal
         self.console.print(Text(line, no_wrap=True, overflow="ignore" if wide else "ellipsis"), soft_wrap=wide)
 

@@ -127,6 +127,7 @@ class PamlTrial(tune.Trainable):
             "rounds": self.rounds,
             "tasks": records[0].tasks,
             **means,
+            "repeats": sum(added.repeats is not None for record in records for added in record.added),
             "seconds": round(time.monotonic() - begin, 2),
             "replayed": all(record.round < run.known for record, run in zip(records, self.runs, strict=True)),
             "said": [run.said.pop(0) for run in self.runs if run.said],
