@@ -13,6 +13,7 @@ from rich.text import Text
 
 from distpaml.catalogue import HEADLINES, METHODS
 from distpaml.command_line import shown_path
+from distpaml.durable_io import write_durably
 from distpaml.errors import UserError
 from distpaml.results import results
 from distpaml.sweep.schema import SearchConfig
@@ -114,6 +115,22 @@ def next_commands(storage: Storage) -> Iterator[str]:
     yield "--resume runs what is left; with seeds=20 or rounds=30 it extends the sweep."
 
 
+def folder_readme(name: str) -> str:
+    """What lies in the folder of a sweep and how to look at it, for whoever finds it later."""
+    return f"""# The sweep {name}
+
+Commands to be run in this folder:
+
+    tensorboard --logdir tensorboard
+    wandb sync --yes wandb/offline-run-*
+    python -m distpaml.results . --out all.csv
+    python -m distpaml.report .
+    python -m distpaml.sweep --resume .
+
+`trials/` has a run per trial, `sweep.yaml` the sweep, `events.jsonl` what happened, `report/index.html` the page.
+"""
+
+
 def print_summary(storage: Storage, search: SearchConfig | None, experiment: str, console: Console) -> None:
     """The table, the best configuration of a search, the report and what comes next."""
     from distpaml.report import write_report
@@ -129,7 +146,8 @@ def print_summary(storage: Storage, search: SearchConfig | None, experiment: str
     if any(" *" in str(cell) for column in table.columns for cell in column.cells):
         console.print(Text(NOTE))
     report = write_report([storage.local], storage.local / "report")
-    storage.push("events.jsonl", "report")
+    write_durably(storage.local / "README.md", folder_readme(storage.local.name).encode())
+    storage.push("events.jsonl", "report", "README.md")
     best = best_sample(groups, search, experiment) if search else ()
     for line in (*best, f"Report: {shown_path(report)}", *next_commands(storage)):
         console.print(line, soft_wrap=True, markup=False)

@@ -168,7 +168,7 @@ def test_filters_and_scales_change_the_figures(visit, page_file):
     assert chip.get_attribute("aria-pressed") == "false"
     assert lines.count() == 3
     assert page.evaluate("document.activeElement.dataset.group") == "uni"  # focus stays where it was
-    assert page.locator("[data-figure=comparison-rmse] tbody tr").count() == 3
+    assert page.locator("[data-figure=comparison-rmse] tbody tr").count() == 4  # the oracle is one of them
     page.keyboard.press("Enter")
     assert lines.count() == 4
     before = lines.first.get_attribute("d")
@@ -299,7 +299,9 @@ def test_the_page_opens_with_the_best_method_and_says_what_to_expect(visit, page
     said = page.locator("h1").inner_text()
     assert said.startswith(f"Lowest RMSE over the horizon: {over}, ") and f"% below {behind}" in said
     assert f"At the end: {last}, " in said
-    assert page.get_by_label("Run", exact=True).evaluate("e => e.selectedOptions[0].text") == f"{over}, seed 0"
+    assert (
+        page.locator("#detail label.pick select").first.evaluate("e => e.selectedOptions[0].text") == f"{over}, seed 0"
+    )
     assert page.locator("[data-figure^=chosen]").first.get_attribute("data-figure") == f"chosen-{METHODS.index(over)}"
     expected = page.locator(".expect li").all_inner_texts()
     assert len(expected) == 5 and all(CATALOGUE[m].expect in text for m, text in zip(METHODS, expected, strict=True))

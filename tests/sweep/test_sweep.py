@@ -68,6 +68,8 @@ def test_the_next_commands_can_be_copied(finished):
         f"python -m distpaml.sweep --resume {where}",
     ):
         assert f"\n  {command}\n" in finished.out
+    page = (finished.folder / "README.md").read_text()
+    assert "tensorboard --logdir tensorboard\n" in page and "wandb sync --yes wandb/offline-run-*\n" in page
 
 
 def test_every_trial_has_wandb_and_tensorboard_files(finished):

@@ -121,11 +121,11 @@ def test_choices_are_a_table_and_latent_space_is_an_image(tmp_path):
     track(tmp_path, rounds)
     tables = sorted((tmp_path / "wandb").glob("offline-run-*/files/media/table/*.json"))
     table = json.loads(tables[-1].read_text())
-    assert table["columns"] == ["round", "task", "pole_mass", "pole_length", "h1", "h2", "utility"]
+    assert table["columns"] == ["round", "task", "pole_mass", "pole_length", "h1", "h2", "utility", "repeats"]
     assert [row[:2] for row in table["data"]] == [[0, 0], [0, 1], [0, 2], [1, 3], [2, 4]]
     last = rounds[-1].record.added[0]
-    assert table["data"][-1][2:] == pytest.approx([*last.task, *last.latent, last.utility])
-    assert table["data"][0][-3:] == [None, None, None]
+    assert table["data"][-1][2:-1] == pytest.approx([*last.task, *last.latent, last.utility])
+    assert table["data"][-1][-1] == last.repeats and table["data"][0][-4:] == [None] * 4
     images = list((tmp_path / "wandb").glob("offline-run-*/files/media/images/latents_*.png"))
     assert len(images) == 3 and len({image.read_bytes() for image in images}) == 3
     tags = [value.tag for event in events(tmp_path / "tensorboard" / NAME) for value in event.summary.value]
@@ -138,7 +138,7 @@ def test_a_table_has_what_was_shown_beside_what_is_true(tmp_path, experiment, ex
     track(tmp_path, rounds[:1], config=tiny(experiment=experiment))
     (file,) = (tmp_path / "wandb").glob("offline-run-*/files/media/table/*.json")
     table = json.loads(file.read_text())
-    assert table["columns"][2:-3] == ["pole_mass", "pole_length", *extra]
+    assert table["columns"][2:-4] == ["pole_mass", "pole_length", *extra]
     added = rounds[0].record.added
     shown = [[*task.task, *task.descriptor[len(task.descriptor) - len(extra) :]] for task in added]
     assert [row[2:-3] for row in table["data"]] == [pytest.approx(row) for row in shown]

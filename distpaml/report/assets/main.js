@@ -37,7 +37,7 @@ function leader(entry, rows, what) {
 // The best method over the horizon and at the end, also where it is a baseline.
 function headline() {
   const entry = experiment(),
-    rows = entry.table[measureOf("rmse")],
+    rows = entry.table[measureOf("rmse")].filter((r) => entry.groups[r.group].has_rounds),
     horizon = leader(entry, rows, "area"),
     end = leader(entry, rows, "last");
   if (!horizon || !end) return "No run has finished yet.";
@@ -170,7 +170,10 @@ function render(focus) {
     by("nav").replaceChildren();
   } else {
     state.experiment = Math.min(state.experiment, DATA.experiments.length - 1);
-    const shown = SECTIONS.filter(([, , , , when]) => !when || when());
+    const searched = DATA.searches.some((search) => search.runs.includes(experiment().name)),
+      shown = SECTIONS.filter(([, , , , when]) => !when || when()).sort(
+        ([a], [b]) => searched && (b === "search") - (a === "search"),
+      );
     main.replaceChildren(
       ...[
         hero(),

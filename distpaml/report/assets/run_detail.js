@@ -36,6 +36,9 @@ function runPicker() {
   );
 }
 
+// A parameter with its unit, for axes.
+const withUnit = (p) => `${plain(p.name)}${p.unit ? `, ${p.unit}` : ""}`;
+
 // One line per parameter of a task [round, …].
 function parameterWords(entry, task) {
   const hidden = (p) => (entry.hidden.includes(p.name) ? " (hidden)" : "");
@@ -118,8 +121,8 @@ function chosenFigure() {
           height: 250,
           title: `${group.label}, seed ${front.seed}`,
           label: `Tasks that ${group.label} chose with seed ${front.seed}, in ${plain(X.name)}${Y ? ` and ${plain(Y.name)}` : ""}`,
-          x: { label: plain(X.name), domain: pad(X) },
-          y: { label: Y ? plain(Y.name) : "order", domain: Y ? pad(Y) : [-1, depth] },
+          x: { label: withUnit(X), domain: pad(X) },
+          y: { label: Y ? withUnit(Y) : "order", domain: Y ? pad(Y) : [-1, depth] },
           marks,
           points,
         }),
