@@ -200,6 +200,11 @@ def read_model(path: Path, round: int) -> MetaModel:
     return load_model(path / _model_file(round))
 
 
+def model_file(path: Path, round: int) -> Path:
+    """Where the run in `path` keeps the model of its newest round."""
+    return path / _model_file(round)
+
+
 def _folder(round: int) -> str:
     return f"round-{round:02d}"
 

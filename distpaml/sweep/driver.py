@@ -117,7 +117,7 @@ def _searcher(sweep: Sweep, journal: Journal, again: bool) -> Any:
     from distpaml.sweep.status import samples_of, trial_states
 
     first = sweep.parts[0]
-    common = {"storage": sweep.storage.where, "id": sweep.storage.identify(), "wandb": first.wandb}
+    common = {"storage": sweep.storage.where, "id": sweep.storage.identify(), "wandb": first.wandb, "sweep": first.name}
     if first.search is not None:
         ends = ("trial stopped",) if again else ("trial stopped", "trial failed")
         closed = {name: event for name, event in journal.last().items() if event["event"] in ends}

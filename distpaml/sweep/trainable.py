@@ -34,8 +34,8 @@ PATIENCE = 150.0
 class RunInSweep:
     """One run of a trial, with its trackers."""
 
-    def __init__(self, name: str, config: ExperimentConfig, storage: Storage, wandb: str) -> None:
-        self.name, self.config, self.storage, self.wandb = name, config, storage, wandb
+    def __init__(self, name: str, config: ExperimentConfig, storage: Storage, wandb: str, sweep: str) -> None:
+        self.name, self.config, self.storage, self.wandb, self.sweep = name, config, storage, wandb, sweep
         self.said = list[str]()
         self.known = 0
         """Rounds that were finished before this process."""
@@ -63,7 +63,7 @@ class RunInSweep:
                     )
                     self.storage.drop(f"{stored}/round-{record.round - 1:02d}/model.safetensors")
                     if tracker is None:  # once the run is locked: a lost process may still be writing
-                        tracker = stack.enter_context(Tracker(*tracked, self.said.append))
+                        tracker = stack.enter_context(Tracker(*tracked, self.said.append, self.sweep))
                     tracker.add(record)
                     self.storage.push(f"wandb/{self.name}.json")
                     yield record
@@ -99,7 +99,7 @@ class PamlTrial(tune.Trainable):
         if self.trouble:
             return
         for name, experiment in config["runs"].items():
-            run = RunInSweep(name, experiment, storage, config["wandb"])
+            run = RunInSweep(name, experiment, storage, config["wandb"], config["sweep"])
             self.runs.append(run)
             self.records.append(self.stack.enter_context(closing(run.records())))
             self.rounds = planned_rounds(experiment.method, experiment.rounds)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ class Shown:
     config: ExperimentConfig
     records: tuple[Record, ...]
     image: np.ndarray | None  # [height, width, 3] of bytes
+    model: Path | None = None
+    """The file of the model, after the last round."""
 
     @property
     def record(self) -> Record:

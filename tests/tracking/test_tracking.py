@@ -116,6 +116,24 @@ def test_a_trial_is_a_run_whose_rows_are_its_records(tmp_path):
     same_curves(tmp_path / "tensorboard" / NAME, records)
 
 
+def test_the_sweep_is_a_tag_and_the_final_model_an_artifact(tmp_path):
+    rounds = rounds_of(*OVERRIDES)
+    run = tmp_path / "runs" / NAME
+    tracker = Tracker(CONFIG, run, tmp_path, NAME, GROUP, "offline", pytest.fail, sweep="quickstart")
+    with RunDirectory(run, CONFIG) as kept, tracker:
+        for round in rounds:
+            kept.add(round)
+            tracker.add(round.record)
+    lines = inspect(*wandb_files(tmp_path))
+    assert "quickstart" in next(line["run"]["tags"] for line in lines if line["type"] == "run")
+    (artifact,) = [
+        line["artifact"] for line in lines if line["type"] == "artifact" and line["artifact"]["type"] == "model"
+    ]
+    assert artifact["name"] == f"{NAME}-model"
+    (entry,) = artifact["manifest"]["contents"]
+    assert Path(entry["local_path"]).read_bytes() == (run / "round-02" / "model.safetensors").read_bytes()
+
+
 def test_choices_are_a_table_and_latent_space_is_an_image(tmp_path):
     rounds = rounds_of(*OVERRIDES)
     track(tmp_path, rounds)
@@ -141,7 +159,7 @@ def test_a_table_has_what_was_shown_beside_what_is_true(tmp_path, experiment, ex
     assert table["columns"][2:-4] == ["pole_mass", "pole_length", *extra]
     added = rounds[0].record.added
     shown = [[*task.task, *task.descriptor[len(task.descriptor) - len(extra) :]] for task in added]
-    assert [row[2:-3] for row in table["data"]] == [pytest.approx(row) for row in shown]
+    assert [row[2:-4] for row in table["data"]] == [pytest.approx(row) for row in shown]
 
 
 def test_trials_of_one_process_are_runs_of_their_own(tmp_path):
