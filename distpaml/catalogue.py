@@ -47,9 +47,9 @@ METHODS: dict[str, MethodInfo] = {
             "orange",
             "",
             "circle",
-            expect="The paper's text, literally, for comparison: on experiment (i) it ends behind UNI and LHS under "
-            "the fair measure, because its decoder returns to zero far from the data and draws it to the box's lower "
-            "end.",
+            expect="The paper's selection rule, literally: on experiment (i) it ends behind uni and lhs under the fair "
+            "measure, because far from the data its decoder reverts to its zero mean, so that it keeps choosing tasks "
+            "near the lower bounds of the box.",
             chooses=True,
         ),
         MethodInfo(
@@ -58,7 +58,8 @@ METHODS: dict[str, MethodInfo] = {
             "blue",
             "9 3",
             "square",
-            expect="The same utility, ranking tasks that exist: the default.",
+            expect="The same utility, but candidates are real tasks rather than points decoded from a grid over latent "
+            "space: the default.",
             chooses=True,
         ),
         MethodInfo("uni", "UNI", "purple", "2 3", "triangle", expect="Uniform draws: the baseline to beat."),
@@ -76,7 +77,7 @@ METHODS: dict[str, MethodInfo] = {
             "grey",
             "1 4",
             "cross",
-            expect="Trained on the test tasks themselves: what the model could reach.",
+            expect="Trained on the test tasks: what the model could reach.",
             has_rounds=False,
         ),
     )

@@ -22,6 +22,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from distpaml.data import Dataset, Divisors, Standardiser
+from distpaml.model.device import CPU
 from distpaml.model.meta_model import MetaModel
 from distpaml.types import Array
 
@@ -77,7 +78,7 @@ class Evaluation:
 
 def evaluate(model: MetaModel, divisors: Divisors, test: Dataset, steps: int, shots: Sequence[int] = ()) -> Evaluation:
     """Score `model` on `test` without changing it."""
-    latents = model.infer(test, steps)
+    latents = model.infer(test, steps).to(CPU)
     scores = score(*model.predict(test.inputs, latents), test, divisors)
     few = {}
     for shot in shots:

@@ -63,10 +63,12 @@ class Record(_Plain):
     """The start that won: last, opened, scratch, random-1, …"""
     seconds: Mapping[str, float]
     """Seconds spent in each stage, waiting included; everything else is the same in every run of a config."""
+    device: str = "cpu"
+    """Where the model was fitted: `cpu`, or the name of the GPU, which may change a result by rounding."""
 
     def result(self) -> dict[str, Any]:
-        """Everything but the times: what two runs of one config agree on."""
-        return self.model_dump(exclude={"seconds"})
+        """Everything but the times and the device: what two runs of one config agree on."""
+        return self.model_dump(exclude={"seconds", "device"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,6 +125,7 @@ class Round:
             terms=dict(model.terms),
             start=model.start,
             seconds=stage.seconds,
+            device=model.fitted_on,
             **evaluated.scores.summary(),
         )
         return cls(record, tasks, data, model, evaluated)

@@ -147,5 +147,6 @@ def test_the_robot_in_ten_lines_is_the_worked_one():
 
 
 def test_the_readme_says_what_to_expect_of_every_method():
+    plain = README.replace("`", "")
     for method in CATALOGUE.values():
-        assert f"| `{method.name}` | {method.expect}" in README
+        assert f"| {method.name} | {method.expect}" in plain

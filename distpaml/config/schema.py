@@ -43,7 +43,7 @@ class ModelConfig(Section):
     noise: Literal["task", "shared"] = "task"
     """`task`: every task has a noise level of its own, learned, and inferred for new tasks; `shared`: one for all."""
     dtype: Literal["float64", "float32"] = "float64"
-    """Precision of the GP; float64 unless a GPU leaves no choice."""
+    """Precision of the GP; what float32 costs is printed by `python -m distpaml.bench gpu`."""
     decoder_samples: Positive = 4
     """Fixed samples of the latents in the decoder's term of the bound; they come in antithetic pairs."""
     network: Annotated[str, Field(min_length=1)] = "mlp"
@@ -75,7 +75,7 @@ class FitConfig(Section):
     batch_tasks: Positive = 16
     """Tasks in a mini-batch of a stochastic fit; all of them while there are fewer."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
-    """Where stochastic fits run; `auto` takes a GPU if there is one."""
+    """Where the model computes; `auto`: on the GPU that the process was given, else on the CPU."""
 
     @field_validator("device", mode="before")
     @classmethod
@@ -138,15 +138,8 @@ class RuntimeConfig(Section):
     """Threads, and so CPUs, of the one process or of every actor."""
     workers: Positive = 1
     """Actors that simulate, score candidates and evaluate test tasks, if `kind` is ray."""
-    gpus: Annotated[float, Field(ge=0)] = 0.0
-    """GPUs of the trainer: a fraction of one, or whole ones."""
-
-    @field_validator("gpus")
-    @classmethod
-    def _whole_or_a_fraction(cls, gpus: float) -> float:
-        if gpus > 1 and gpus != int(gpus):
-            raise ValueError("should be a fraction of one GPU or a whole number of them")
-        return gpus
+    gpus: Annotated[float, Field(ge=0, le=1)] = 0.0
+    """The part of a GPU that is reserved for the trainer; a fit runs on one."""
 
 
 class ExperimentConfig(Section):
@@ -198,6 +191,20 @@ class ExperimentConfig(Section):
             message = "should leave one of the {transitions} transitions of a trajectory to predict"
             raise PydanticCustomError("below", message, {"below": "shots", "transitions": transitions})
         return evaluation
+
+    @field_validator("runtime")
+    @classmethod
+    def _reserves_what_it_uses(cls, runtime: RuntimeConfig, info: ValidationInfo) -> RuntimeConfig:
+        fit, on_ray = info.data.get("fit", FitConfig()), runtime.kind == "ray"
+        if runtime.gpus and fit.device == "cpu":
+            should = "should be 0 if fit.device is 'cpu', since nothing would use the GPU"
+        elif runtime.gpus and on_ray and fit.shards > 1:
+            should = "should be 0 if fit.shards is above 1, since shards are in actors without a GPU"
+        elif on_ray and not runtime.gpus and fit.device == "cuda":
+            should = "should be above 0 if fit.device is 'cuda', since actors see only what they reserve"
+        else:
+            return runtime
+        raise PydanticCustomError("below", "{should}", {"below": "gpus", "value": runtime.gpus, "should": should})
 
     @classmethod
     def from_yaml(cls, source: str | Path) -> Self:

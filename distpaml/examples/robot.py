@@ -21,7 +21,7 @@ DT, SAMPLES, LOST = 0.05, 100, 40
 FRICTION = {"plain": 0.4, "bearing": 0.05}
 
 
-def record(path: str | Path, payload: float, length: float, joint: str) -> None:
+def record(path: str | Path, payload: float, length: float, joint: str = "plain") -> None:
     """Move an arm with this payload [kg], length [m] and joint, and write what the sensors said."""
     path = Path(path)
     rng = np.random.default_rng(crc32(f"{payload} {length} {joint}".encode()))

@@ -107,7 +107,7 @@ class CollapsedBound(torch.autograd.Function):
         scaled_w = white.w / noise[:, None]
         g_a = torch.addmm(torch.tensordot(1.0 / noise, inverse, 1), scaled_w.T, white.w).mul_(-0.5)  # in a A
         g_a.diagonal().add_(0.5 * over_noise)
-        g_white = torch.addmm(inverse.sum(0), white.w.T, white.w).add_(white.a, alpha=over_noise).mul_(-0.5)
+        g_white = torch.addmm(inverse.sum(0), white.w.T, white.w).addcmul_(white.a, over_noise).mul_(-0.5)
         g_white.diagonal().add_(0.5 * len(noise))
 
         def solve(m: Tensor) -> Tensor:

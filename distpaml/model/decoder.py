@@ -6,9 +6,11 @@ Its term of the bound, E_q(H)[log p(Psi | H)], is averaged over base samples tha
 the bound is deterministic.
 """
 
+import math
+from typing import Any
+
 import torch
 from torch import Tensor, nn
-from torch.distributions import MultivariateNormal
 
 from distpaml.model.collapsed import safe_cholesky
 from distpaml.model.expectations import rbf
@@ -32,6 +34,24 @@ class DescriptorModel(nn.Module):
     def open_dimensions(self, closed: Tensor) -> None:
         """Forget what was learned along the latent dimensions `closed` [Q], a mask."""
         raise NotImplementedError
+
+
+class _LogDensity(torch.autograd.Function):
+    """(covariance K [..., N, N], constants v [..., N]) -> log N(v; 0, K) [...]; dK = (K^-1 v v' K^-1 - K^-1) / 2."""
+
+    @staticmethod
+    def forward(ctx: Any, covariance: Tensor, values: Tensor) -> Tensor:
+        factor = safe_cholesky(covariance, "The decoder's covariance")
+        values = values.expand(factor.shape[:-1]).unsqueeze(-1)
+        solved = torch.cholesky_solve(values, factor)
+        ctx.save_for_backward(factor, solved)
+        log_det = 2.0 * factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+        return -0.5 * ((values * solved).sum((-2, -1)) + log_det + values.shape[-2] * math.log(2.0 * math.pi))
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
+        factor, solved = ctx.saved_tensors
+        return 0.5 * grads[0][..., None, None] * (solved @ solved.mT - torch.cholesky_inverse(factor)), None
 
 
 class Decoder(DescriptorModel):
@@ -61,9 +81,8 @@ class Decoder(DescriptorModel):
 
     def expected_log_density(self, mean: Tensor, variance: Tensor, descriptors: Tensor, base: Tensor) -> Tensor:
         """E[log p(Psi | H)] over H = mean + sqrt(variance) base, with base [S, N, Q] and descriptors [N, E]."""
-        factor = safe_cholesky(self.covariance(mean + variance.sqrt() * base), "The decoder's covariance")
-        density = MultivariateNormal(torch.zeros_like(factor[..., 0]), scale_tril=factor, validate_args=False)
-        return density.log_prob(descriptors.T).sum(-1).mean()
+        covariance = self.covariance(mean + variance.sqrt() * base)  # [S, E, N, N]
+        return _LogDensity.apply(covariance, descriptors.T).sum(-1).mean()
 
     @torch.no_grad()
     def predict(self, h: Tensor, mean: Tensor, descriptors: Tensor) -> tuple[Tensor, Tensor]:

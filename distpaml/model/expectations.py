@@ -43,19 +43,31 @@ def expected_kernel(mean: Tensor, variance: Tensor, z: Tensor) -> Tensor:
     return torch.exp(-0.5 * (distance.sum(-1) + v.log().sum(-1, keepdim=True)))
 
 
-def log_correction(mean: Tensor, variance: Tensor, z: Tensor) -> Tensor:
-    """delta [..., L, L] = log E2 - log e1 - log e1' under h ~ N(mean, diag variance), both [..., Q]; z [L, Q]."""
+def correction_factors(mean: Tensor, variance: Tensor, z: Tensor) -> tuple[Tensor, Tensor]:
+    """Two tables [..., L, Q + 2] whose product, left right', is delta: one pass over [L, L] instead of three.
+
+    h ~ N(mean, diag variance), both [..., Q]; z [L, Q].
+    """
     c, coefficients = z - mean.unsqueeze(-2), Coefficients.of(variance)
     own = 0.5 * coefficients.constant.sum(-1, keepdim=True) - (coefficients.square.unsqueeze(-2) * c.square()).sum(-1)
     own, one = own.unsqueeze(-1), torch.ones_like(c[..., :1])
-    # one product of rank Q + 2 instead of a product and two passes over [L, L]
-    return torch.cat([coefficients.cross.unsqueeze(-2) * c, own, one], -1) @ torch.cat([c, one, own], -1).mT
+    return torch.cat([coefficients.cross.unsqueeze(-2) * c, own, one], -1), torch.cat([c, one, own], -1)
+
+
+def log_correction(mean: Tensor, variance: Tensor, z: Tensor) -> Tensor:
+    """delta [..., L, L] = log E2 - log e1 - log e1' under h ~ N(mean, diag variance), both [..., Q]; z [L, Q]."""
+    left, right = correction_factors(mean, variance, z)
+    return left @ right.mT
+
+
+def expm1_(delta: Tensor) -> Tensor:
+    """expm1(delta), in place. Where it would overflow, e1 e1' vanishes, and their product must not become a NaN."""
+    return delta.clamp_(max=0.85 * math.log(torch.finfo(delta.dtype).max)).expm1_()
 
 
 def psi2_correction(mean: Tensor, variance: Tensor, z: Tensor) -> Tensor:
-    """expm1(delta) [..., L, L]. Where it would overflow, e1 e1' vanishes, and their product must not become a NaN."""
-    largest = 0.85 * math.log(torch.finfo(z.dtype).max)
-    return log_correction(mean, variance, z).clamp_(max=largest).expm1_()
+    """expm1(delta) [..., L, L]."""
+    return expm1_(log_correction(mean, variance, z))
 
 
 def expected_kernel_product(mean: Tensor, variance: Tensor, z: Tensor) -> Tensor:

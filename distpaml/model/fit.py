@@ -76,8 +76,7 @@ def fit_collapsed(data: TrainingSet, last: LatentGP | None, model: ModelConfig, 
 def place(gp: LatentGP, data: TrainingSet, model: ModelConfig, most: int | None = None) -> None:
     """Put inducing points on the data, where the kernel so far is least certain; at most `most` of them."""
     rate_x, rate_h, amplitude = gp.values
-    tasks = torch.repeat_interleave(torch.arange(len(data.counts)), torch.tensor(data.counts))
-    inputs = torch.cat([x[:count] for x, count in zip(data.x, data.counts, strict=True)])
+    tasks, inputs = data.valid.nonzero()[:, 0], data.x[data.valid]
     points = torch.cat([inputs * rate_x, (gp.mean * rate_h)[tasks]], -1).detach()
     size, enough = (model.inducing, 0.0)
     if size == "auto":

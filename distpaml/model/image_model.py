@@ -8,6 +8,7 @@ from torch import Tensor
 from distpaml.config.schema import FitConfig, ModelConfig
 from distpaml.data import Dataset, ImageSet
 from distpaml.errors import UserError
+from distpaml.model.device import CPU, device_name, device_of_fit, normal
 from distpaml.model.image_vae import ImageVAE
 from distpaml.model.joint import fit_joint, fit_joint_stochastic, joint_terms
 from distpaml.model.latent_gp import LatentGP
@@ -38,8 +39,7 @@ def check_settings(image_set: ImageSet, model: ModelConfig, fit: FitConfig) -> N
 def reported_base(vae: ImageVAE, seed: int) -> Tensor:
     """The samples [S, K, Q] of the bound that is reported, and by which the paper's procedure keeps its best state."""
     generator = torch.Generator().manual_seed(seed)
-    shape = REPORTED, len(vae), vae.network.latent
-    base = torch.randn(*shape, generator=generator, dtype=vae.images.dtype)
+    base = normal(REPORTED, len(vae), vae.network.latent, like=vae.images, generator=generator)
     return torch.cat([base, -base])
 
 
@@ -56,10 +56,12 @@ def fit_image_model(
 
     `watch(step, bound)` hears of the progress of the paper's schedule.
     """
-    training, inputs, targets = training_set(data, model, fit.shards, seed)
+    device = device_of_fit(fit.device)
+    training, inputs, targets = training_set(data, model, fit.shards, seed, device=device)
     vae = new_image_vae(image_set, model, seed)
     if last is not None and last.image_vae is not None:
         _check_the_same(vae, last.image_vae)
+    vae = vae.to(device)
     mean = training.x.new_zeros(len(data), model.latent)
     gp = LatentGP(training.x.shape[-1], training.y.shape[-1], mean, training.descriptors, model.noise == "task")
     gp.decoder = vae
@@ -79,7 +81,9 @@ def fit_image_model(
         terms = joint_terms(gp, vae, training, base, q)
     for parameter in gp.parameters():
         parameter.grad = None
-    return MetaModel(gp, posterior, inputs, targets, training.descriptors, plain_terms(terms, posterior, evaluations))
+    plain = plain_terms(terms, posterior, evaluations)
+    fitted = MetaModel(gp, posterior, inputs, targets, training.descriptors, plain, fitted_on=device_name(device))
+    return fitted.to(CPU)
 
 
 def _check_the_same(now: ImageVAE, before: ImageVAE) -> None:

@@ -20,6 +20,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 from distpaml.errors import UserError
 from distpaml.model.decoder import DescriptorModel
+from distpaml.model.device import normal
 from distpaml.model.networks import Network
 
 
@@ -57,6 +58,11 @@ class ImageVAE(DescriptorModel):
     def __len__(self) -> int:
         return len(self.images)
 
+    @property
+    def everything(self) -> Tensor:
+        """The rows of all images [K]."""
+        return torch.arange(len(self), device=self.images.device)
+
     def rows(self, labels: Tensor) -> Tensor:
         """Where the images with these labels [N, E] are [N]."""
         same = (labels.unsqueeze(1) == self.labels).all(-1)  # [N, K]
@@ -77,8 +83,7 @@ class ImageVAE(DescriptorModel):
 
     def bound(self, encoded: Encoded, base: Tensor) -> Tensor:
         """The images' part of the bound, one number per image [K], averaged over base [S, K, Q]."""
-        everything = torch.arange(len(self))
-        return self.log_density(encoded.sample(base), everything).mean(0) - encoded.divergence()
+        return self.log_density(encoded.sample(base), self.everything).mean(0) - encoded.divergence()
 
     def expected_log_density(self, mean: Tensor, variance: Tensor, descriptors: Tensor, base: Tensor) -> Tensor:
         """Of the images with the labels `descriptors` alone."""
@@ -97,5 +102,5 @@ class ImageVAE(DescriptorModel):
     def samples(self, size: int, seed: int) -> Tensor:
         """Images [size, H, W] from the prior, h ~ N(0, I); the same h for the same seed, whatever the network."""
         generator = torch.Generator().manual_seed(seed)
-        h = torch.randn(size, self.network.latent, generator=generator, dtype=self.images.dtype)
+        h = normal(size, self.network.latent, like=self.images, generator=generator)
         return self.network.decode(h).sigmoid()

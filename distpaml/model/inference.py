@@ -28,12 +28,15 @@ import torch
 from scipy.stats import norm, qmc
 from torch import Tensor
 
+from distpaml.model.device import at_once
 from distpaml.model.expectations import rbf
 from distpaml.model.latent_gp import RATIO_SPREAD
 from distpaml.model.posterior import Latents, Posterior
 
 BLOCK = 10
-"""Tasks that are inferred together; their features [BLOCK, T, L] stay in cache."""
+"""Tasks that are inferred together on a CPU; their features [BLOCK, T, L] stay in cache."""
+GPU_BLOCK = 128
+"""Tasks that are inferred together on a GPU."""
 
 
 Decode = Callable[[Tensor], tuple[Tensor, Tensor, Tensor, Tensor]]
@@ -98,15 +101,18 @@ def infer(
     steps: int = 100,
     described: "Described | None" = None,
     task_noise: bool = False,
+    block: int | None = None,
 ) -> Latents:
     """q(h) of N tasks from inputs [N, T, dx], targets [N, T, D] and their valid rows; `starts` [S, Q] are tried too.
 
     With `described`, the tasks' descriptors are evidence as well. With `task_noise`, each has its own noise ratio.
+    `block` tasks are inferred together, as many as suit the device.
     """
     starts = torch.cat([starts, coarse_starts(starts)])
     parts = []
-    for i in range(0, len(x), BLOCK):
-        b = slice(i, i + BLOCK)
+    size = block or at_once(x, cpu=BLOCK, gpu=GPU_BLOCK)
+    for i in range(0, len(x), size):
+        b = slice(i, i + size)
         own = described and described.take(b)
         parts.append(_infer_block(posterior, x[b], y[b], counts[b], starts, steps, own, task_noise))
     return Latents.joined(parts)

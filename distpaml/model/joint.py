@@ -33,6 +33,7 @@ from torch.func import functional_call
 
 from distpaml.config.schema import FitConfig, ModelConfig
 from distpaml.model.collapsed import FitError
+from distpaml.model.device import normal
 from distpaml.model.fit import COMPETING, INDUCING, optimise, place, settle_variances
 from distpaml.model.image_vae import Encoded, ImageVAE
 from distpaml.model.latent_gp import LatentGP, Terms, TrainingSet
@@ -71,7 +72,7 @@ def joint_terms(gp: LatentGP, vae: ImageVAE, data: TrainingSet, base: Tensor, q:
         evidence = encoded_gp(gp, own, lambda gp: gp.evidence(data))
     else:
         evidence = encoded_gp(gp, own, lambda gp: explicit_bound(gp, data, q).data)
-    seen = vae.log_density(encoded.sample(base), torch.arange(len(vae))).mean(0)
+    seen = vae.log_density(encoded.sample(base), vae.everything).mean(0)
     return Terms(evidence, -encoded.divergence().sum(), seen.sum(), gp.ratio_log_prior())
 
 
@@ -114,7 +115,7 @@ def learn_images(
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(adam, max(steps, 1))
     for _ in range(steps):
         encoded = vae.encoded()
-        bound = vae.bound(encoded, _normal((1, *encoded.mean.shape), encoded.mean, generator)).sum()
+        bound = vae.bound(encoded, normal(1, *encoded.mean.shape, like=encoded.mean, generator=generator)).sum()
         if message is not None and rows is not None:
             bound = bound + message.expected(encoded.take(rows))
         _ascend(bound, adam)
@@ -148,7 +149,7 @@ def fit_joint_stochastic(
     embed(gp, data)
     place(gp, data, model)
     q, rows = prior_inducing(gp), vae.rows(data.descriptors)
-    others = torch.tensor([k for k in range(len(vae)) if k not in rows.tolist()], dtype=torch.long)
+    others = vae.everything[~torch.isin(vae.everything, rows)]
     weights = [value for name, value in gp.named_parameters() if name not in FREE]  # the network's are among them
     adam = torch.optim.Adam([*weights, *q.parameters()], fit.learning_rate, fused=True)
     kept, best = deepcopy((gp.state_dict(), q.state_dict())), -torch.inf
@@ -161,8 +162,8 @@ def fit_joint_stochastic(
                 kept, best = deepcopy((gp.state_dict(), q.state_dict())), value
         if step < fit.adam_steps:
             encoded = vae.encoded()
-            eps = _normal(encoded.mean.shape, encoded.mean, generator)
-            tasks = torch.randperm(len(rows), generator=generator)[: fit.batch_tasks]
+            eps = normal(*encoded.mean.shape, like=encoded.mean, generator=generator)
+            tasks = torch.randperm(len(rows), generator=generator)[: fit.batch_tasks].to(rows.device)
             bound = _sampled(gp, data, encoded.take(rows), Inducing.of(q), tasks, eps[rows])
             rest = encoded.take(others)
             seen = vae.log_density(rest.sample(eps[others]), others).sum()
@@ -184,10 +185,6 @@ def _ascend(bound: Tensor, optimiser: torch.optim.Optimizer) -> None:
     optimiser.zero_grad()
     (-bound).backward()
     optimiser.step()
-
-
-def _normal(shape: tuple[int, ...], like: Tensor, generator: torch.Generator) -> Tensor:
-    return torch.randn(*shape, generator=generator, dtype=like.dtype)
 
 
 def image_vae_of(gp: LatentGP) -> ImageVAE:

@@ -70,6 +70,11 @@ class TrainingSet:
         """T_i [N]."""
         return torch.tensor(self.counts, dtype=self.y.dtype, device=self.y.device)
 
+    @cached_property
+    def valid(self) -> Tensor:
+        """Which rows are data [N, T]."""
+        return torch.arange(self.x.shape[1], device=self.x.device) < self.lengths[:, None]
+
 
 class Kernel(NamedTuple):
     """A kernel's values: rate_x [dx] and rate_h [Q] are 1 / length-scale, variance [] is sigma_f^2."""
@@ -123,7 +128,7 @@ class LatentGP(nn.Module):
         else:
             self.register_buffer("log_ratio", mean.new_zeros(len(mean)))
         self.decoder: DescriptorModel = Decoder(latent, descriptors)
-        self.place_inducing(mean.new_zeros(0, inputs), torch.zeros(0, dtype=torch.long))
+        self.place_inducing(mean.new_zeros(0, inputs), torch.zeros(0, dtype=torch.long, device=mean.device))
 
     def place_inducing(self, zx: Tensor, owner: Tensor) -> None:
         """Put inducing points at inputs zx [L, dx] and at the embeddings of the tasks `owner` [L]."""
@@ -182,7 +187,7 @@ class LatentGP(nn.Module):
 
     def terms(self, data: TrainingSet) -> Terms:
         """The collapsed bound at these parameters."""
-        posterior = Normal(self.mean, self.variance.sqrt())
-        prior = Normal(torch.zeros_like(self.mean), torch.ones_like(self.mean))
+        posterior = Normal(self.mean, self.variance.sqrt(), validate_args=False)
+        prior = Normal(torch.zeros_like(self.mean), torch.ones_like(self.mean), validate_args=False)
         decoder = self.decoder.expected_log_density(self.mean, self.variance, data.descriptors, data.base)
         return Terms(self.evidence(data), -kl_divergence(posterior, prior).sum(), decoder, self.ratio_log_prior())

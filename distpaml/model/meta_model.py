@@ -1,7 +1,8 @@
 """The meta-model as the rest of the program sees it: data in raw units in, predictions in raw units out."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -10,6 +11,7 @@ from torch import Tensor
 from distpaml.config.schema import FitConfig, ModelConfig
 from distpaml.data import Dataset, Standardiser
 from distpaml.model.collapsed import FitError
+from distpaml.model.device import CPU, device_name, device_of_fit, normal
 from distpaml.model.fit import fit_collapsed
 from distpaml.model.image_vae import ImageVAE
 from distpaml.model.inference import Described, infer
@@ -33,6 +35,15 @@ class MetaModel:
     """The bound and its terms: elbo, data_fit, kl_inducing, kl_latent, decoder, prior; and the evaluations it took."""
     start: str = ""
     """Which of the competing starts won: last, opened, scratch, random-1, …"""
+    fitted_on: str = "cpu"
+    """`cpu`, or the name of the GPU."""
+
+    def to(self, device: torch.device) -> "MetaModel":
+        """The same model on `device`, where it then infers and predicts."""
+        if self.descriptors.device == device:
+            return self
+        gp = deepcopy(self.gp).to(device)
+        return replace(self, gp=gp, posterior=self.posterior.to(device), descriptors=self.descriptors.to(device))
 
     @property
     def embeddings(self) -> Latents:
@@ -56,7 +67,7 @@ class MetaModel:
         if known.any():
             x, y = self._tensors(data)
             extra = [self.gp.mean.detach()] + ([] if starts is None else [self._tensor(starts)])
-            index = torch.from_numpy(np.flatnonzero(known))
+            index = torch.as_tensor(np.flatnonzero(known), device=x.device)
             found = infer(
                 self.posterior,
                 x[index],
@@ -72,8 +83,9 @@ class MetaModel:
 
     def predict(self, inputs: Array, latents: Latents) -> tuple[Array, Array]:
         """Mean and variance [N, T, D] of one-step differences at inputs [N, T, dx], exact under q(h)."""
-        mean, variance = self.posterior.predict(self._tensor(self.inputs.apply(inputs)), latents)
-        return self.targets.undo(mean.numpy()), variance.numpy() * self.targets.scale**2
+        x = self._tensor(self.inputs.apply(inputs))
+        mean, variance = (part.cpu().numpy() for part in self.posterior.predict(x, latents.to(x.device)))
+        return self.targets.undo(mean), variance * self.targets.scale**2
 
     def _decode(self, h: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         return self.gp.decoder.conditional(h, self.gp.mean.detach(), self.descriptors)
@@ -81,10 +93,10 @@ class MetaModel:
     def decode(self, latents: Array) -> tuple[Array, Array]:
         """Mean and variance [K, E] of the descriptors at latents [K, Q]."""
         mean, variance = self.gp.decoder.predict(self._tensor(latents), self.gp.mean.detach(), self.descriptors)
-        return mean.numpy(), variance.numpy()
+        return mean.cpu().numpy(), variance.cpu().numpy()
 
     def _tensor(self, values: Array) -> Tensor:
-        return torch.as_tensor(values, dtype=self.descriptors.dtype)
+        return torch.as_tensor(values, dtype=self.descriptors.dtype, device=self.descriptors.device)
 
     def _tensors(self, data: Dataset) -> tuple[Tensor, Tensor]:
         scaled = data.standardised(self.inputs, self.targets)
@@ -103,10 +115,11 @@ def fit_model(
     """Fit to `data`, from `last` if there is one, whose tasks come first in `data`.
 
     `starts` [K, Q] are guesses for the latents of the new tasks, such as those they were chosen for.
-    `pool` says where the shards of the tasks live.
+    `pool` says where the shards of the tasks live. All is computed on `fit.device`; the model returns on the CPU.
     """
-    training, inputs, targets = training_set(data, model, fit.shards, seed, pool)
-    first = None if last is None else _warm_start(last, data, inputs, targets, training.descriptors, starts)
+    device = device_of_fit(fit.device)
+    training, inputs, targets = training_set(data, model, fit.shards, seed, pool, device)
+    first = None if last is None else _warm_start(last.to(device), data, inputs, targets, training.descriptors, starts)
     if fit.kind == "collapsed":
         result = fit_collapsed(training, first, model, fit, seed)
         gp = result.gp
@@ -116,11 +129,17 @@ def fit_model(
         gp = result.gp
         posterior, terms = q.posterior(gp), explicit_bound(gp, training, q)
     plain = plain_terms(terms, posterior, len(result.values))
-    return MetaModel(gp, posterior, inputs, targets, training.descriptors, plain, result.start)
+    fitted = MetaModel(gp, posterior, inputs, targets, training.descriptors, plain, result.start, device_name(device))
+    return fitted.to(CPU)
 
 
 def training_set(
-    data: Dataset, model: ModelConfig, shards: int, seed: int, pool: MakePool = LocalShards
+    data: Dataset,
+    model: ModelConfig,
+    shards: int,
+    seed: int,
+    pool: MakePool = LocalShards,
+    device: torch.device = CPU,
 ) -> tuple[TrainingSet, Standardiser, Standardiser]:
     """The data in standardised units with the decoder's base samples, and the units of inputs and targets."""
     for part in ("inputs", "targets", "descriptors"):
@@ -130,10 +149,11 @@ def training_set(
     inputs, targets = (Standardiser.fit(part[data.valid]) for part in (data.inputs, data.targets))
     scaled = data.standardised(inputs, targets)
     dtype = getattr(torch, model.dtype)
-    x, y, descriptors = (torch.as_tensor(a, dtype=dtype) for a in (scaled.inputs, scaled.targets, data.descriptors))
+    parts = (scaled.inputs, scaled.targets, data.descriptors)
+    x, y, descriptors = (torch.as_tensor(part, dtype=dtype, device=device) for part in parts)
     generator = torch.Generator().manual_seed(seed)
     pairs = (model.decoder_samples + 1) // 2
-    base = torch.randn(pairs, len(data), model.latent, generator=generator, dtype=dtype)
+    base = normal(pairs, len(data), model.latent, like=x, generator=generator)
     counts = data.counts.tolist()
     base = torch.cat([base, -base])
     return TrainingSet(x, y, counts, descriptors, base, pool(x, y, counts, shards)), inputs, targets
@@ -168,9 +188,9 @@ def inherit(gp: LatentGP, last: MetaModel, inputs: Standardiser, targets: Standa
     """Give the GP the last model's kernel and noise in the units of `inputs` and `targets`."""
     gp.kernel.load_state_dict(last.gp.kernel.state_dict())
     gp.likelihood.load_state_dict(last.gp.likelihood.state_dict())
-    units = torch.as_tensor(last.inputs.scale / inputs.scale).log()
-    gp.kernel.base_kernel.raw_lengthscale[0, : len(units)] += units
-    gp.likelihood.noise_covar.raw_noise += 2.0 * torch.as_tensor(last.targets.scale / targets.scale).log()[:, None]
+    units, noise = gp.kernel.base_kernel.raw_lengthscale, gp.likelihood.noise_covar.raw_noise
+    units[0, : len(inputs.scale)] += torch.as_tensor(last.inputs.scale / inputs.scale).log().to(units)
+    noise += 2.0 * torch.as_tensor(last.targets.scale / targets.scale).log()[:, None].to(noise)
 
 
 def plain_terms(terms: Terms, posterior: Posterior, evaluations: int) -> dict[str, float]:

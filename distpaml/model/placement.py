@@ -9,6 +9,8 @@ random ones, since local optima are real.
 import torch
 from torch import Tensor
 
+from distpaml.model.device import normal
+
 
 @torch.no_grad()
 def greedy_variance(points: Tensor, size: int, enough: float = 0.0) -> Tensor:
@@ -20,18 +22,18 @@ def greedy_variance(points: Tensor, size: int, enough: float = 0.0) -> Tensor:
     remaining = points.new_ones(len(points))
     squares = 0.5 * points.square().sum(-1)
     factor = points.new_zeros(size, len(points))
-    chosen: list[int] = []
+    chosen = torch.empty(size, dtype=torch.long, device=points.device)
     for step in range(size):
         pivot = int(remaining.argmax())
-        chosen.append(pivot)
+        chosen[step] = pivot
         column = (points @ points[pivot] - squares - squares[pivot]).exp()
         column -= factor[:step].T @ factor[:step, pivot]
         factor[step] = column / remaining[pivot].clamp(min=1e-10).sqrt()
         remaining = (remaining - factor[step].square()).clamp_(min=0.0)
         if remaining.mean() < enough:
-            break
-        remaining[chosen] = -1.0
-    return torch.tensor(chosen, device=points.device)
+            return chosen[: step + 1]
+        remaining[chosen[: step + 1]] = -1.0
+    return chosen
 
 
 def descriptor_embedding(descriptors: Tensor, latent: int, generator: torch.Generator) -> Tensor:
@@ -42,13 +44,13 @@ def descriptor_embedding(descriptors: Tensor, latent: int, generator: torch.Gene
 def principal_components(values: Tensor, scale: Tensor, count: int, generator: torch.Generator) -> Tensor:
     """The first components [N, count] of values [N, E] in units of `scale` [E], each of variance 1, and some noise.
 
-    Where values have fewer components there is only the noise.
+    Where values have fewer components there is only the noise. Found on the CPU: elsewhere signs may be others.
     """
-    centred = (values - values.mean(0)) / scale.clamp(min=1e-12)
+    centred = ((values - values.mean(0)) / scale.clamp(min=1e-12)).cpu()
     u, s, _ = torch.linalg.svd(centred, full_matrices=False)
     scores = u * s
     scores = scores / scores.square().mean(0).sqrt().clamp(min=1e-6)
-    components = 0.1 * torch.randn(len(values), count, generator=generator, dtype=values.dtype)
+    components = 0.1 * normal(len(values), count, like=centred, generator=generator)
     kept = min(count, int((s > 1e-9).sum()))
     components[:, :kept] += scores[:, :kept]
-    return components
+    return components.to(values.device)

@@ -18,8 +18,12 @@ import torch
 from torch import Tensor
 
 from distpaml.model.collapsed import Whitened, whiten
+from distpaml.model.device import at_once
 from distpaml.model.expectations import expected_kernel, psi2_correction, rbf
 from distpaml.model.latent_gp import LatentGP, TrainingSet
+
+PREDICTED = 32
+"""Tasks that are predicted together on a GPU; on a CPU each is by itself."""
 
 
 @dataclass
@@ -47,6 +51,10 @@ class Latents:
     def take(self, rows: slice | Tensor) -> "Latents":
         """Those of some tasks."""
         return Latents(self.mean[rows], self.variance[rows], self.ratio[rows])
+
+    def to(self, device: torch.device) -> "Latents":
+        """The same on `device`."""
+        return Latents(self.mean.to(device), self.variance.to(device), self.ratio.to(device))
 
     def __len__(self) -> int:
         return len(self.mean)
@@ -86,9 +94,9 @@ class Posterior:
         known = white.chol, white.w, white.root
         return cls(inputs.rate, kernel.rate_h, kernel.variance, gp.noise, inputs.zx, inputs.zh, *known)
 
-    def double(self) -> "Posterior":
-        """The same in float64."""
-        return Posterior(*(getattr(self, field.name).double() for field in fields(self)))
+    def to(self, device: torch.device, dtype: torch.dtype | None = None) -> "Posterior":
+        """The same on `device`, in numbers of type `dtype`."""
+        return Posterior(*(getattr(self, field.name).to(device, dtype or self.zx.dtype) for field in fields(self)))
 
     def divergence(self) -> Tensor:
         """KL(q(u) || p(u)) [D]: (tr P + w'w - L + log|P^-1|) / 2."""
@@ -98,22 +106,27 @@ class Posterior:
         return 0.5 * (inverse_root.square().sum((-2, -1)) + self.w.square().sum(-1) - len(self.zx) + log_det)
 
     @torch.no_grad()
-    def predict(self, x: Tensor, latents: Latents) -> tuple[Tensor, Tensor]:
-        """Mean and variance [N, T, D] of the outputs at inputs [N, T, dx] of tasks with q(h) `latents`."""
-        moments = [self._moments(*task) for task in zip(x, latents.mean, latents.variance, strict=True)]
-        mean, variance = zip(*moments, strict=True)
-        return torch.stack(mean), torch.stack(variance) + latents.ratio[:, None, None] * self.noise
+    def predict(self, x: Tensor, latents: Latents, group: int | None = None) -> tuple[Tensor, Tensor]:
+        """Mean and variance [N, T, D] of the outputs at inputs [N, T, dx] of tasks with q(h) `latents`.
+
+        `group` tasks are computed at a time: one on a CPU, many on a GPU.
+        """
+        size = group or at_once(x, cpu=1, gpu=PREDICTED)
+        parts = zip(x.split(size), latents.mean.split(size), latents.variance.split(size), strict=True)
+        mean, variance = (torch.cat(part) for part in zip(*(self._moments(*part) for part in parts), strict=True))
+        return mean, variance + latents.ratio[:, None, None] * self.noise
 
     def _moments(self, x: Tensor, n: Tensor, t: Tensor) -> tuple[Tensor, Tensor]:
-        """Of the functions of one task: x [T, dx], n and t [Q] -> [T, D], [T, D]."""
+        """Of the functions of G tasks: x [G, T, dx], n and t [G, Q] -> [G, T, D], [G, T, D]."""
         n, t = n * self.rate_h, t * self.rate_h.square()
-        psi1 = rbf(x * self.rate_x, self.zx) * expected_kernel(n, t, self.zh)  # [T, L]
-        phi = torch.linalg.solve_triangular(self.chol, psi1.T, upper=False)  # [L, T]
+        psi1 = rbf(x * self.rate_x, self.zx) * expected_kernel(n, t, self.zh).unsqueeze(1)  # [G, T, L]
+        phi = torch.linalg.solve_triangular(self.chol, psi1.flatten(0, 1).T, upper=False)  # [L, G T]
         mean = psi1 @ self.alpha
         known = torch.linalg.solve_triangular(self.root, phi.expand(len(self.root), -1, -1), upper=False)
-        variance = self.amplitude * ((1.0 - phi.square().sum(0)).clamp(min=0.0) + known.square().sum(-2)).T  # [T, D]
-        unknown = psi2_correction(n, t, self.zh)
+        variance = self.amplitude * ((1.0 - phi.square().sum(0)).clamp(min=0.0) + known.square().sum(-2))  # [D, G T]
+        variance = variance.T.unflatten(0, x.shape[:2])  # [G, T, D]
+        unknown = psi2_correction(n, t, self.zh)  # [G, L, L]
         for d in range(len(self.w)):
             table = (torch.outer(self.alpha[:, d], self.alpha[:, d]) - self.q[d]) * unknown
-            variance[:, d] += ((psi1 @ table) * psi1).sum(-1)
+            variance[..., d] += ((psi1 @ table) * psi1).sum(-1)
         return mean, variance.clamp(min=0.0)

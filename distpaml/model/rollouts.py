@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from distpaml.data import model_inputs
+from distpaml.model.device import normal
 from distpaml.model.expectations import rbf
 from distpaml.model.meta_model import MetaModel
 from distpaml.model.posterior import Latents, Posterior
@@ -32,14 +33,14 @@ def rollout(
         raise ValueError(f"a rollout is of one task, but there are latents of {len(latents)}")
     generator = torch.Generator().manual_seed(seed)
     like = latents.mean
-    eps = torch.randn(samples, like.shape[-1], generator=generator, dtype=like.dtype)
+    eps = normal(samples, like.shape[-1], like=like, generator=generator)
     h = latents.mean + latents.variance.sqrt() * eps  # [S, Q]
     states = [np.tile(start, (samples, 1))]
     for control in controls:
         inputs = model_inputs(states[-1], np.tile(control, (samples, 1)), angles)
         mean, variance = known_latent(model.posterior, torch.as_tensor(model.inputs.apply(inputs)).to(like), h)
-        delta = mean + variance.sqrt() * torch.randn(mean.shape, generator=generator, dtype=like.dtype)
-        states.append(states[-1] + model.targets.undo(delta.numpy()))
+        delta = mean + variance.sqrt() * normal(*mean.shape, like=like, generator=generator)
+        states.append(states[-1] + model.targets.undo(delta.cpu().numpy()))
     return np.stack(states, axis=1)
 
 

@@ -11,18 +11,21 @@ Reference: Gal, van der Wilk & Rasmussen 2014, Distributed variational inference
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise, product
 from typing import NamedTuple, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from distpaml.model.expectations import Coefficients, expected_kernel, psi2_correction, rbf
+from distpaml.model.expectations import Coefficients, correction_factors, expected_kernel, expm1_, rbf
 
 BLOCK = 16
 """Tasks whose features are whitened in one go."""
-KEPT_BLOCKS = 4
-"""Blocks of a shard whose tables are kept for the backward pass; those beyond are computed again."""
+PANEL = 150
+"""Rows of a symmetric table [L, L] that are made at once, each from the diagonal on: half of the table is enough."""
+KEPT_BYTES = 2e9
+"""Tables of a shard up to this size are kept for the backward pass; those beyond are computed again."""
 
 
 class BoundInputs(NamedTuple):
@@ -67,18 +70,24 @@ class Gradient(NamedTuple):
 
 
 class _Tables(NamedTuple):
-    """Of a block of B tasks; the lists have one entry for each group of G tasks."""
+    """Of a block of B tasks; the lists have one entry for each group of G tasks and each panel."""
 
     psi1: Tensor  # [B, T, L]
     phi: Tensor  # [L, B T]
-    psi2: list[Tensor]  # Psi2_i [G, L, L]
-    correction: list[Tensor]  # expm1(delta_i) [G, L, L]
+    psi2: list[Tensor]  # Psi2_i [G, P, L - a], rows a to a + P and columns from a on
+    correction: list[Tensor]  # expm1(delta_i), likewise
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return sum(table.nbytes for table in (self.psi1, self.phi, *self.psi2, *self.correction))
 
 
 class Shard:
     """Some tasks: x [N, T, dx], y [N, T, D] and the valid rows of each, `counts` [N].
 
-    Tables [L, L] are made for `group` tasks at a time: one on a CPU, whose cache holds no more; a block on a GPU.
+    Tables [L, L] are made for `group` tasks at a time: one on a CPU, whose cache holds no more; a block on a GPU. They
+    are symmetric, and made in panels of rows from the diagonal on.
     """
 
     def __init__(self, x: Tensor, y: Tensor, counts: Sequence[int], group: int | None = None) -> None:
@@ -94,12 +103,14 @@ class Shard:
             self.valid.append(valid)
         self.evaluation, self.kept = -1, list[_Tables]()
 
-    def _groups(self, b: int) -> Iterator[slice]:
-        size = len(self.x[b])
-        return (slice(i, min(i + self.group, size)) for i in range(0, size, self.group))
+    def _parts(self, b: int, size: int) -> Iterator[tuple[slice, slice]]:
+        """The groups of a block, and for each of them the panels of a table of `size`."""
+        tasks = len(self.x[b])
+        groups = (slice(i, min(i + self.group, tasks)) for i in range(0, tasks, self.group))
+        return product(groups, panels(size))
 
     def _tables(self, inputs: BoundInputs, b: int, correction_sum: Tensor | None = None) -> _Tables:
-        """The tables of a block; its part of R is added to `correction_sum` [L, L]."""
+        """The tables of a block; its part of R is added to the upper panels of `correction_sum` [L, L]."""
         block, x = self.blocks[b], self.x[b]
         mean, variance, weight = inputs.mean[block], inputs.variance[block], inputs.log_weight[block].exp()
         e1 = weight[:, None] * expected_kernel(mean, variance, inputs.zh)  # [B, L]
@@ -107,12 +118,14 @@ class Shard:
         psi1.mul_(e1.unsqueeze(1)).mul_(self.valid[b])
         phi = torch.linalg.solve_triangular(inputs.chol, psi1.flatten(0, 1).T, upper=False)
         tables = _Tables(psi1, phi, [], [])
-        for g in self._groups(b):
-            gram, correction = psi1[g].mT @ psi1[g], psi2_correction(mean[g], variance[g], inputs.zh)
-            product = gram * correction
+        left, right = correction_factors(mean, variance, inputs.zh)
+        for g, p in self._parts(b, len(inputs.zx)):
+            gram = psi1[g, :, p].mT @ psi1[g, :, p.start :]
+            correction = expm1_(left[g, p] @ right[g, p.start :].mT)
+            excess = gram * correction
             if correction_sum is not None:
-                correction_sum.add_(product[0] if len(product) == 1 else product.sum(0))
-            tables.psi2.append(gram.add_(product))
+                correction_sum[p, p.start :].add_(excess[0] if len(excess) == 1 else excess.sum(0))
+            tables.psi2.append(gram.add_(excess))
             tables.correction.append(correction)
         return tables
 
@@ -122,12 +135,18 @@ class Shard:
         size, outputs = len(inputs.zx), self.y[0].shape[-1]
         zeros = inputs.zx.new_zeros
         statistics = PartialStatistics(zeros(size, size), zeros(size, size), zeros(size, outputs))
+        kept = 0
         for b in range(len(self.blocks)):
             tables = self._tables(inputs, b, statistics.correction)
-            statistics.square.addmm_(tables.phi, tables.phi.T)
+            for p in panels(size):
+                statistics.square[p, p.start :].addmm_(tables.phi[p], tables.phi[p.start :].T)
             statistics.target.addmm_(tables.phi, self._weighted(inputs, b))
-            if b < KEPT_BLOCKS:
+            kept += tables.size
+            if kept <= KEPT_BYTES:
                 self.kept.append(tables)
+        for table in (statistics.square, statistics.correction):
+            for p in panels(size):
+                table[p.stop :, p] = table[p, p.stop :].T
         return statistics
 
     def backward(self, inputs: BoundInputs, cotangent: Cotangent) -> Gradient:
@@ -139,11 +158,21 @@ class Shard:
             x, y = self.x[b], self._weighted(inputs, b)
             # dF/d(log Psi1) [B, T, L]: through Phi, then through R
             m = (y @ cotangent.target.T).addmm_(tables.phi.T, cotangent.features.T, alpha=2.0).view_as(tables.psi1)
-            for g, psi2, correction in zip(self._groups(b), tables.psi2, tables.correction, strict=True):
-                m[g].baddbmm_(tables.psi1[g], cotangent.correction * correction, alpha=2.0)
-                m[g].mul_(tables.psi1[g])
-                tasks = slice(block.start + g.start, block.start + g.stop)
-                self._latent_gradient(inputs, tasks, m[g].sum(1), cotangent.correction * psi2, gradient)
+            c = inputs.zh - inputs.mean[block].unsqueeze(1)  # [B, L, Q]
+            with_one = torch.cat([torch.ones_like(c[..., :1]), c], -1)
+            sums = torch.zeros_like(with_one)  # of dF/d(delta) [L, L], times 1 and c
+            for (g, p), psi2, correction in zip(
+                self._parts(b, len(inputs.zx)), tables.psi2, tables.correction, strict=True
+            ):
+                upper, below, own = cotangent.correction[p, p.start :], slice(p.stop, None), p.stop - p.start
+                through = upper * correction
+                m[g, :, p].baddbmm_(tables.psi1[g, :, p.start :], through.mT, alpha=2.0)
+                m[g, :, below].baddbmm_(tables.psi1[g, :, p], through[..., own:], alpha=2.0)
+                g_delta = torch.mul(upper, psi2, out=through)
+                sums[g, p].baddbmm_(g_delta, with_one[g, p.start :])
+                sums[g, below].baddbmm_(g_delta[..., own:].mT, with_one[g, p])
+            m.mul_(tables.psi1)
+            self._latent_gradient(inputs, block, c, m.sum(1), sums, gradient)
             through_targets = (tables.psi1.flatten(0, 1) @ cotangent.target) * y
             gradient.log_weight[block] = m.sum((1, 2)) + through_targets.view(*x.shape[:2], -1).sum((1, 2))
             m, x = m.flatten(0, 1), x.flatten(0, 1)
@@ -157,19 +186,26 @@ class Shard:
         return (self.y[b] * inputs.log_weight[self.blocks[b]].exp()[:, None, None]).flatten(0, 1)
 
     @staticmethod
-    def _latent_gradient(inputs: BoundInputs, tasks: slice, g_e1: Tensor, g_delta: Tensor, gradient: Gradient) -> None:
-        """Add the gradient of G tasks in (zh, mean, variance), given those in log e1 [G, L] and delta [G, L, L]."""
-        t = inputs.variance[tasks].unsqueeze(1)  # [G, 1, Q]
-        c = inputs.zh - inputs.mean[tasks].unsqueeze(1)  # [G, L, Q]
+    def _latent_gradient(
+        inputs: BoundInputs, block: slice, c: Tensor, g_e1: Tensor, sums: Tensor, gradient: Gradient
+    ) -> None:
+        """Add the gradient of B tasks in (zh, mean, variance), given c [B, L, Q], that in log e1 [B, L] and `sums`."""
+        t = inputs.variance[block].unsqueeze(1)  # [B, 1, Q]
         v, k, dk = 1.0 + t, Coefficients.of(t), Coefficients.derivative(t)
-        sums = g_delta @ torch.cat([torch.ones_like(c[..., :1]), c], -1)  # [G, L, 1 + Q]
         row, moment, g_e1 = sums[..., :1], sums[..., 1:], g_e1.unsqueeze(-1)
         g_c = 2.0 * k.cross * moment - (4.0 * k.square * row + g_e1 / v) * c
         gradient.zh.add_(g_c.sum(0))
-        gradient.mean[tasks] = -g_c.sum(1)
+        gradient.mean[block] = -g_c.sum(1)
         g_t = 0.5 * g_e1 * (c.square() / v - 1.0) / v
         g_t = g_t + dk.cross * moment * c - 2.0 * dk.square * row * c.square() + dk.constant * row
-        gradient.variance[tasks] = g_t.sum(1)
+        gradient.variance[block] = g_t.sum(1)
+
+
+def panels(size: int) -> list[slice]:
+    """Rows of a symmetric table in panels of nearly equal height, about `PANEL`."""
+    count = max(1, round(size / PANEL))
+    edges = [size * i // count for i in range(count + 1)]
+    return [slice(a, b) for a, b in pairwise(edges)]
 
 
 class ShardPool(Protocol):

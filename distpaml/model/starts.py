@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from distpaml.model.device import normal
 from distpaml.model.latent_gp import LatentGP, TrainingSet
 from distpaml.model.placement import descriptor_embedding, principal_components
 
@@ -30,14 +31,14 @@ class Start:
 def starts(data: TrainingSet, last: LatentGP | None, task_noise: bool, restarts: int, seed: int) -> list[Start]:
     """`last`, `opened` and `scratch`; in the first fit `scratch` and `restarts` - 1 random embeddings."""
     generator = torch.Generator().manual_seed(seed + 1)  # the decoder's base samples are drawn with `seed`
-    latent, like = data.base.shape[-1], data.x
+    latent = data.base.shape[-1]
 
     def fresh(embedding: Tensor) -> LatentGP:
         return LatentGP(data.x.shape[-1], data.y.shape[-1], embedding, data.descriptors, task_noise)
 
     scratch = Start("scratch", fresh(descriptor_embedding(data.descriptors, latent, generator)))
     if last is None:
-        drawn = (torch.randn(len(like), latent, generator=generator, dtype=like.dtype) for _ in range(restarts - 1))
+        drawn = (normal(len(data.x), latent, like=data.x, generator=generator) for _ in range(restarts - 1))
         return [scratch, *(Start(f"random-{k}", fresh(embedding)) for k, embedding in enumerate(drawn, start=1))]
     opened = open_dimensions(last, data.descriptors, generator)
     return [Start("last", last), *([] if opened is None else [Start("opened", opened)]), scratch]
@@ -53,8 +54,10 @@ def open_dimensions(gp: LatentGP, descriptors: Tensor, generator: torch.Generato
         return None
     opened, count = deepcopy(gp), int(closed.sum())
     explained = torch.cat([torch.ones_like(gp.mean[:, :1]), gp.mean[:, ~closed]], -1)
-    # not the default driver: torch leaves its pivots uninitialised, so that the same input gives other bits at times
-    residual = descriptors - explained @ torch.linalg.lstsq(explained, descriptors, driver="gelsd").solution
+    # not the default driver: torch leaves its pivots uninitialised, so that the same input gives other bits at times;
+    # a GPU does not have this one
+    line = torch.linalg.lstsq(explained.cpu(), descriptors.cpu(), driver="gelsd").solution.to(explained.device)
+    residual = descriptors - explained @ line
     opened.mean[:, closed] = principal_components(residual, descriptors.std(0, correction=0), count, generator)
     opened.log_variance[:, closed] = -12.0
     opened.kernel.base_kernel.raw_lengthscale[0, -len(closed) :][closed] = LatentGP.LATENT_SCALE

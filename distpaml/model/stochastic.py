@@ -33,6 +33,7 @@ from torch.distributions import Normal, kl_divergence
 
 from distpaml.config.schema import FitConfig, ModelConfig
 from distpaml.model.collapsed import FitError, safe_cholesky
+from distpaml.model.device import normal
 from distpaml.model.expectations import rbf
 from distpaml.model.fit import Fit, place
 from distpaml.model.latent_gp import LatentGP, Terms, TrainingSet
@@ -90,8 +91,8 @@ def sampled_bound(gp: LatentGP, data: TrainingSet, q: Inducing, tasks: Tensor, e
     """An unbiased estimate of the bound from the batch `tasks` [B] and the standard normal numbers eps [N, Q]."""
     rate_x, rate_h, amplitude = gp.values
     h = (gp.mean + gp.variance.sqrt() * eps)[tasks]
-    valid = torch.arange(data.x.shape[1]) < torch.tensor(data.counts)[tasks.cpu(), None]  # [B, T]
-    rows = valid.nonzero()[:, 0].to(tasks)  # [P], the place in the batch of each point's task
+    valid = data.valid[tasks]  # [B, T]
+    rows = valid.nonzero()[:, 0]  # [P], the place in the batch of each point's task
     x, y = data.x[tasks][valid], data.y[tasks][valid]
     k = rbf(x * rate_x, gp.zx * rate_x) * rbf(h * rate_h, gp.zh * rate_h)[rows]  # [P, L]
     chol = safe_cholesky(gp.correlations(), "The covariance of the inducing points")
@@ -101,7 +102,8 @@ def sampled_bound(gp: LatentGP, data: TrainingSet, q: Inducing, tasks: Tensor, e
     noise = gp.noise[:, None] * gp.log_ratio.exp()[tasks][rows]  # [D, P]
     likelihood = -0.5 * ((2.0 * math.pi * noise).log() + ((y.T - mean).square() + variance) / noise).sum()
 
-    latent = kl_divergence(Normal(gp.mean[tasks], gp.variance[tasks].sqrt()), Normal(torch.zeros_like(h), 1.0)).sum()
+    own = Normal(gp.mean[tasks], gp.variance[tasks].sqrt(), validate_args=False)
+    latent = kl_divergence(own, Normal(torch.zeros_like(h), torch.ones_like(h), validate_args=False)).sum()
     decoder = gp.decoder.expected_log_density(gp.mean, gp.variance, data.descriptors, eps.unsqueeze(0))
     return len(gp.mean) / len(tasks) * (likelihood - latent) + decoder - q.divergence() + gp.ratio_log_prior()
 
@@ -118,9 +120,8 @@ def fit_stochastic(
     if first is None:
         embedding = descriptor_embedding(data.descriptors, data.base.shape[-1], generator)
         first = LatentGP(data.x.shape[-1], data.y.shape[-1], embedding, data.descriptors, model.noise == "task")
-    place(first, data, model)
-    device = _device(fit.device)
-    gp, data = first.to(device), _moved(data, device)
+    gp = first
+    place(gp, data, model)
     q, optimisers = _optimisers(gp, fit)
     values: list[float] = []
     kept = None
@@ -141,7 +142,7 @@ def fit_stochastic(
     gp.load_state_dict(kept[0])
     q.load_state_dict(kept[1])
     with torch.no_grad():
-        return Fit(gp.cpu(), values), Inducing.of(q.cpu())
+        return Fit(gp, values), Inducing.of(q)
 
 
 def _step(
@@ -153,7 +154,7 @@ def _step(
     generator: torch.Generator,
 ) -> None:
     tasks = torch.randperm(len(gp.mean), generator=generator)[:batch].to(gp.mean.device)
-    eps = torch.randn(gp.mean.shape, generator=generator, dtype=gp.mean.dtype).to(gp.mean.device)
+    eps = normal(*gp.mean.shape, like=gp.mean, generator=generator)
     for optimiser in optimisers:
         optimiser.zero_grad()
     loss = -sampled_bound(gp, data, Inducing.of(q), tasks, eps)
@@ -178,22 +179,6 @@ def _optimisers(gp: LatentGP, fit: FitConfig) -> tuple[nn.Module, list[torch.opt
 def prior_inducing(gp: LatentGP) -> nn.Module:
     """q(v) as the prior, full rank, to be moved by any optimiser."""
     return CholeskyVariationalDistribution(len(gp.zx), torch.Size([len(gp.noise)])).to(gp.mean)
-
-
-def _device(name: str) -> torch.device:
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    if name == "cuda" and not torch.cuda.is_available():
-        raise FitError("fit.device is 'cuda', but there is no GPU that torch can use; 'auto' takes one if there is.")
-    return torch.device(name)
-
-
-def _moved(data: TrainingSet, device: torch.device) -> TrainingSet:
-    if data.x.device == device:
-        return data
-    tensors = (part.to(device) for part in (data.x, data.y, data.descriptors, data.base))
-    x, y, descriptors, base = tensors
-    return TrainingSet.make(x, y, data.counts, descriptors, base, len(data.pool.sizes))
 
 
 def _log_diagonal(root: Tensor) -> Tensor:

@@ -34,6 +34,7 @@ def serialised(model: MetaModel) -> bytes:
         tensors |= {f"{name}.{part}": torch.tensor(getattr(standardiser, part)) for part in ("mean", "scale")}
     tensors["descriptors"] = model.descriptors
     header = {"format": FORMAT, "version": VERSION, "terms": json.dumps(dict(model.terms)), "start": model.start}
+    header["fitted_on"] = model.fitted_on
     header["noise"] = "task" if model.gp.task_noise else "shared"
     if model.image_vae is not None:
         header["network"] = model.image_vae.name
@@ -75,4 +76,5 @@ def _assembled(tensors: dict[str, Tensor], header: dict[str, str]) -> MetaModel:
     gp.load_state_dict({name[3:]: value for name, value in tensors.items() if name.startswith("gp.")})
     posterior = Posterior(**{field.name: tensors[f"posterior.{field.name}"] for field in fields(Posterior)})
     terms = json.loads(header["terms"])
-    return MetaModel(gp, posterior, inputs, targets, tensors["descriptors"], terms, header["start"])
+    where = header["start"], header.get("fitted_on", "cpu")  # models of the first versions were fitted on CPUs
+    return MetaModel(gp, posterior, inputs, targets, tensors["descriptors"], terms, *where)

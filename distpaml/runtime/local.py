@@ -10,6 +10,7 @@ from distpaml.domains import SimulationError, control_signals
 from distpaml.errors import UserError
 from distpaml.evaluate import Evaluation, evaluate
 from distpaml.futures import Future, Ready
+from distpaml.model.device import device_here, require_gpu
 from distpaml.model.image_model import check_settings, fit_image_model
 from distpaml.model.meta_model import MetaModel, fit_model
 from distpaml.model.shards import LocalShards, MakePool
@@ -54,6 +55,8 @@ class LocalTrainer:
             check_settings(image_set, config.model, config.fit)
 
     def fit(self, data: Dataset, round: int, last: MetaModel | None, latents: Array | None) -> MetaModel:
+        if self.config.runtime.gpus:
+            require_gpu(f"runtime.gpus is {self.config.runtime.gpus:g}")
         seed = int(seeds.rng(self.config.seed, "fit", round).integers(2**31))
         if (image_set := self.task_set.image_set(data.descriptors)) is not None:
             return fit_image_model(data, image_set, self.config.model, self.config.fit, seed, last)
@@ -65,14 +68,15 @@ class LocalTrainer:
 
     def evaluate_tasks(self, model: MetaModel, divisors: Divisors, test: Dataset) -> Evaluation:
         """Score test tasks, perhaps only some of those behind the divisors."""
-        return evaluate(model, divisors, test, self.config.evaluation.inference_steps, self.config.evaluation.shots)
+        here, settings = model.to(device_here(self.config.fit.device)), self.config.evaluation
+        return evaluate(here, divisors, test, settings.inference_steps, settings.shots)
 
 
 class LocalScorer(UtilityScorer):
     """Scores candidates with the config's utility."""
 
     def __init__(self, config: ExperimentConfig) -> None:
-        super().__init__(config.selection.utility)
+        super().__init__(config.selection.utility, device_here(config.fit.device))
 
 
 def local_parts(config: ExperimentConfig) -> tuple[LocalSimulator, LocalTrainer, LocalScorer]:

@@ -22,7 +22,9 @@ from distpaml.runtime.environment import own_environment
 from distpaml.runtime.reachable import check_reachable
 from distpaml.runtime.resources import check_fits
 
-QUIET = {"RAY_DEDUP_LOGS": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0", "RAY_IGNORE_UNHANDLED_ERRORS": "1"}
+QUIET = {"RAY_DEDUP_LOGS": "0", "RAY_IGNORE_UNHANDLED_ERRORS": "1"}
+HIDE_GPUS = {"RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "1"}
+"""Read by Ray's workers: an actor that reserved no GPU sees none. Without it, it would see all of its machine's."""
 BOOTSTRAP = Path("~/ray_bootstrap_config.yaml")
 """`ray up` leaves this file on the head of a cluster that can grow."""
 PATIENCE = 10.0
@@ -37,7 +39,7 @@ def connected(configs: Iterable[ExperimentConfig], verbose: bool = False) -> Ite
     machines of a cluster. A local one leaves no process behind.
     """
     with own_environment():
-        for name, value in QUIET.items():
+        for name, value in (QUIET | HIDE_GPUS).items():
             os.environ.setdefault(name, value)
         with _connection(running(), configs, verbose) as address:
             yield bool(address)
@@ -51,7 +53,8 @@ def _connection(address: str | None, configs: Iterable[ExperimentConfig], verbos
     try:
         if address:
             check_reachable(address)
-            ray.init(address=address, runtime_env={"py_modules": modules} if modules else None, **quiet)
+            sent = {"env_vars": HIDE_GPUS} | ({"py_modules": modules} if modules else {})
+            ray.init(address=address, runtime_env=sent, **quiet)
         else:
             _stay_on_this_machine()
             ray.init(address="local", include_dashboard=False, **quiet)

@@ -1,10 +1,13 @@
 """Scores candidates with a utility, block by block, and checks what a user's utility returns."""
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+import torch
 
 from distpaml.errors import UserError
+from distpaml.model.device import CPU
 from distpaml.select.candidates import Candidates
 from distpaml.select.utilities import SelectionContext, get_utility
 from distpaml.types import Array
@@ -21,15 +24,15 @@ class Best(NamedTuple):
 
 
 class UtilityScorer:
-    """Scores with the utility called `name`, or with a function `module:function`."""
+    """Scores with the utility called `name`, or with a function `module:function`, on `device`."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, name: str, device: torch.device = CPU) -> None:
+        self.name, self.device = name, device
         self.utility = get_utility(name)
 
     def best(self, candidates: Candidates, context: SelectionContext) -> Best:
         """The best candidate; holds the scores of one block at a time."""
-        best = Best(0, -np.inf)
+        best, context = Best(0, -np.inf), replace(context, device=self.device)
         for first in range(0, len(candidates), BLOCK):
             scores = self._block(candidates.take(slice(first, first + BLOCK)), context)
             row = int(scores.argmax())
@@ -39,7 +42,7 @@ class UtilityScorer:
 
     def scores(self, candidates: Candidates, context: SelectionContext) -> Array:
         """Utilities [K] of all candidates."""
-        starts = range(0, len(candidates), BLOCK)
+        starts, context = range(0, len(candidates), BLOCK), replace(context, device=self.device)
         return np.concatenate([self._block(candidates.take(slice(i, i + BLOCK)), context) for i in starts])
 
     def _block(self, block: Candidates, context: SelectionContext) -> Array:

@@ -18,6 +18,7 @@ from distpaml import seeds
 from distpaml.data import Dataset
 from distpaml.errors import UserError
 from distpaml.model.collapsed import safe_cholesky
+from distpaml.model.device import CPU
 from distpaml.model.expectations import rbf
 from distpaml.model.meta_model import MetaModel
 from distpaml.model.posterior import Posterior
@@ -66,6 +67,12 @@ class SelectionContext(Embedded):
     inputs: Array  # [M, dx], standardised inputs that represent a trajectory
     posterior: Posterior
     fitted: int  # how many of the N the posterior has seen
+    device: torch.device = CPU  # where utilities that use the model compute
+
+    @cached_property
+    def local(self) -> Posterior:
+        """The posterior on `device`, in float64."""
+        return self.posterior.to(self.device, torch.float64)
 
     @classmethod
     def of(cls, model: MetaModel, data: Dataset, domain: Array) -> "SelectionContext":
@@ -125,9 +132,9 @@ def integrated_variance(mean: Array, variance: Array, context: SelectionContext)
     The GP has the model's own kernel between latents; with c the candidate, r a reference and cov, var the GP's
     posterior given the observed tasks, u = mean_r cov(r, c)² / var(c). Uncertain latents use the expected kernel.
     """
-    rate = context.posterior.rate_h.double()
-    h, references, tasks = (torch.as_tensor(a) * rate for a in (mean, context.references, context.mean))
-    spread, own = (torch.as_tensor(a) * rate.square() for a in (variance, context.variance))
+    rate = context.posterior.rate_h.to(context.device, torch.float64)
+    h, references, tasks = (torch.as_tensor(a).to(rate) * rate for a in (mean, context.references, context.mean))
+    spread, own = (torch.as_tensor(a).to(rate) * rate.square() for a in (variance, context.variance))
     factor = safe_cholesky(
         _expected(tasks, own, tasks, own).fill_diagonal_(1.0 + 1e-6), "The covariance of the tasks"
     )  # [N, N]
@@ -136,7 +143,7 @@ def integrated_variance(mean: Array, variance: Array, context: SelectionContext)
     prior = _expected(h, spread, references, torch.zeros_like(references))  # [K, R]
     covariance = prior - to_candidates.T @ to_references
     remaining = (1.0 + 1e-6 - to_candidates.square().sum(0)).clamp(min=1e-9)
-    return (covariance.square().mean(1) / remaining).numpy()
+    return (covariance.square().mean(1) / remaining).cpu().numpy()
 
 
 @torch.no_grad()
@@ -151,17 +158,17 @@ def predictive_variance(mean: Array, variance: Array, context: SelectionContext)
     field = _Field(context)
     candidates, references = field.features(mean), field.features(context.references)
     pending = field.features(context.mean[context.fitted :])
-    reduction = torch.zeros(len(mean), dtype=torch.float64)
+    reduction = torch.zeros(len(mean), dtype=torch.float64, device=context.device)
     for output in range(len(context.posterior.noise)):
         reduction += field.reduction(output, candidates, references, pending)
-    return (reduction / len(context.posterior.noise)).numpy()
+    return (reduction / len(context.posterior.noise)).cpu().numpy()
 
 
 class _Field:
     """The model's posterior over functions at M inputs and any latents, as covariances."""
 
     def __init__(self, context: SelectionContext) -> None:
-        self.posterior = context.posterior.double()
+        self.posterior = context.local
         self.x = torch.as_tensor(context.inputs).to(self.posterior.zx) * self.posterior.rate_x
         self.kx_own = rbf(self.x, self.x)  # [M, M]
         self.kx = rbf(self.x, self.posterior.zx)  # [M, L]
@@ -180,15 +187,14 @@ class _Field:
         cross = self._covariance(c, r)  # [K M, R M]
         own = self._blocks(c)  # [K, M, M]
         if len(p[0]):
-            identity = torch.eye(len(p[0]) * inputs, dtype=cross.dtype)
+            identity = torch.eye(len(p[0]) * inputs, dtype=cross.dtype, device=cross.device)
             factor = safe_cholesky(self._covariance(p, p) + noise * identity, "The covariance of the chosen tasks")
             to_c, to_r = (_whitened(factor, self._covariance(p, other)) for other in (c, r))
             cross = cross - to_c.T @ to_r
             pieces = to_c.unflatten(1, (-1, inputs)).permute(1, 2, 0)  # [K, M, P M]
             own = own - pieces @ pieces.mT
-        factor = safe_cholesky(
-            own + (noise + 1e-9) * torch.eye(inputs, dtype=own.dtype), "The covariance of a candidate"
-        )
+        jitter = (noise + 1e-9) * torch.eye(inputs, dtype=own.dtype, device=own.device)
+        factor = safe_cholesky(own + jitter, "The covariance of a candidate")
         gain = _whitened(factor, cross.unflatten(0, (-1, inputs)))  # [K, M, R M]
         return gain.square().sum(1).mean(1).double()
 

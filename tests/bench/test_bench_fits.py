@@ -1,11 +1,12 @@
 """The two benchmarks of how good fits are: `loop` and `capacity`."""
 
 import re
+from argparse import Namespace
 
 import pytest
 from tiny import SIZE, tiny
 
-from distpaml.bench import capacity, loop
+from distpaml.bench import capacity, loop, shards
 from distpaml.bench.__main__ import main
 from distpaml.runtime.run_experiment import run_to_end
 
@@ -45,3 +46,12 @@ def test_capacity_compares_numbers_of_inducing_points(capsys, monkeypatch):
     assert re.search(r"cartpole 8 0: 8, .*\n", out) and re.search(r"cartpole 40 0: 40, .*\n", out)
     bounds = [float(bound) for bound in re.findall(r"cartpole \d+ 0: \d+, (\S+) \|", out)]
     assert bounds[0] < bounds[1] and "capacity-cartpole-40" in out
+
+
+@pytest.mark.slow
+def test_shards_are_timed_and_have_the_same_bits(capsys):
+    results = {result.name: result for result in shards.run(Namespace(), tasks=(6,), inducing=20)}
+    assert results.keys() == {"shards-6", "shards-fit-6"}
+    out = capsys.readouterr().out
+    assert re.search(r"6 tasks, 2 actors: \S+ s, \S+ times as fast, \S+ MB moved", out)
+    assert "6 tasks on 64 machines, computed" in out

@@ -77,6 +77,13 @@ BAD_OVERRIDES = [  # overrides → what the sentence must contain
     (["selection.choices=[[1, 2], [3]]"], ["selection.choices is [[1, 2], [3]]", "equally long"]),
     (["selection.choices=[]"], ["selection.choices is []", "at least one row"]),
     (["selection.choices=[[1, a]]"], ["selection.choices[0][1] is 'a'", "number"]),
+    (["runtime.gpus=2"], ["runtime.gpus is 2", "less than or equal to 1"]),
+    (["runtime.gpus=1", "fit.device=cpu"], ["runtime.gpus is 1.0 but should be 0 if fit.device is 'cpu'"]),
+    (
+        ["runtime.gpus=0.5", "runtime.kind=ray", "fit.shards=2"],
+        ["runtime.gpus is 0.5 but should be 0 if fit.shards is above 1", "actors without a GPU"],
+    ),
+    (["runtime.kind=ray", "fit.device=cuda"], ["runtime.gpus is 0.0 but should be above 0 if fit.device is 'cuda'"]),
     (["evaluation.shots=[100]"], ["evaluation.shots is [100]", "99 transitions"]),
     (["evaluation.grid=1"], ["evaluation.grid is 1", "greater than or equal to 2"]),
     (["seed"], ["'seed'", "dotted.key=value"]),

@@ -101,7 +101,7 @@ def test_clocks_and_versions_must_agree():
 def test_a_survey_of_this_machine(tmp_path):
     """Its clock is the one here, and it sees the folder if the id is right."""
     storage = Storage.of(str(tmp_path))
-    with own_environment(), ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False, logging_level="error"):
+    with own_environment(), ray.init("local", num_cpus=1, include_dashboard=False, log_to_driver=False):
         (fine,) = survey(Storage(storage.where, storage.identify()))
         (wrong,) = survey(Storage(storage.where, "another"))
     assert abs(fine.ahead) < 0.1 and fine.trouble is None

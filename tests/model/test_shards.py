@@ -60,10 +60,12 @@ def test_statistics_are_dense_sums_over_valid_rows():
     assert torch.allclose(statistics.target, target, rtol=1e-12, atol=1e-13)
 
 
-@pytest.mark.parametrize(("block", "kept"), [(16, 4), (2, 4), (2, 1), (1, 0)])
-def test_gradient_of_the_bound_in_everything(monkeypatch, block, kept):
+@pytest.mark.parametrize(("block", "kept", "panel"), [(16, 1e6, 100), (2, 1e6, 2), (2, 3e3, 3), (1, 0, 1)])
+def test_gradient_of_the_bound_in_everything(monkeypatch, block, kept, panel):
+    """Whatever is made at once and kept: blocks of tasks, tables in bytes, rows of a table."""
     monkeypatch.setattr(shards, "BLOCK", block)
-    monkeypatch.setattr(shards, "KEPT_BLOCKS", kept)
+    monkeypatch.setattr(shards, "KEPT_BYTES", kept)
+    monkeypatch.setattr(shards, "PANEL", panel)
     pool = LocalShards(*data(), COUNTS)
     values = [value.requires_grad_() for value in arguments()]
 
@@ -74,14 +76,14 @@ def test_gradient_of_the_bound_in_everything(monkeypatch, block, kept):
 
 
 @pytest.mark.parametrize("count", [2, 3, 5, 9])
-@pytest.mark.parametrize(("block", "kept"), [(16, 4), (1, 1)])
+@pytest.mark.parametrize(("block", "kept"), [(16, 1e6), (1, 1e3)])
 def test_any_number_of_shards_is_one_shard(monkeypatch, count, block, kept):
     x, y = data()
     whole = arguments()
     one = bound([v.requires_grad_() for v in whole], LocalShards(x, y, COUNTS))
     one.backward()
     monkeypatch.setattr(shards, "BLOCK", block)
-    monkeypatch.setattr(shards, "KEPT_BLOCKS", kept)
+    monkeypatch.setattr(shards, "KEPT_BYTES", kept)
     split = arguments()
     many = bound([v.requires_grad_() for v in split], LocalShards(x, y, COUNTS, count))
     many.backward()

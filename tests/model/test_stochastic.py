@@ -139,7 +139,7 @@ def test_the_distribution_starts_as_the_prior():
         assert q.divergence().item() == pytest.approx(0.0, abs=1e-12)
 
 
-FIT = {"adam_steps": 150, "batch_tasks": 2, "device": "cpu"}
+FIT = {"adam_steps": 150, "batch_tasks": 2}
 
 
 @pytest.mark.parametrize("kind", ["svgp", "svgp-ngd"])
@@ -220,9 +220,3 @@ def test_data_that_are_not_numbers(problem, part):
     for seed in range(5):  # the broken task is in some batches and not in others
         with pytest.raises(UserError, match=r"not finite.*\.$"):
             fit_stochastic(*prepared(broken, batch_tasks=1, adam_steps=1)[:-1], seed)
-
-
-def test_a_gpu_that_is_not_there(problem, monkeypatch):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(UserError, match=r"^fit\.device is 'cuda', but there is no GPU"):
-        fit_stochastic(*prepared(problem[1], device="cuda"))

@@ -17,7 +17,7 @@ from distpaml.select.methods import get_method
 def cpus():
     """Room for all actors, whatever this machine has; they take turns."""
     with own_environment():
-        ray.init(num_cpus=8, include_dashboard=False, log_to_driver=False, logging_level="error")
+        ray.init("local", num_cpus=8, include_dashboard=False, log_to_driver=False, logging_level="error")
         yield
         ray.shutdown()
 

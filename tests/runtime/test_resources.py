@@ -13,8 +13,10 @@ def test_a_trial_in_one_process_needs_its_threads():
 
 
 def test_a_trial_with_actors_reserves_them_all_beside_a_process_that_only_waits():
-    config = tiny("runtime.kind=ray", "runtime.workers=2", "fit.shards=3", "runtime.gpus=0.25", "runtime.threads=2")
-    assert bundles(config) == [{}, {"CPU": 2.0, "GPU": 0.25}, *[{"CPU": 2.0}] * 5]
+    config = tiny("runtime.kind=ray", "runtime.workers=2", "fit.shards=3", "runtime.threads=2")
+    assert bundles(config) == [{}, *[{"CPU": 2.0}] * 6]
+    config = tiny("runtime.kind=ray", "runtime.workers=2", "runtime.gpus=0.25")
+    assert bundles(config) == [{}, {"CPU": 1.0, "GPU": 0.25}, *[{"CPU": 1.0}] * 2]
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from ipaddress import ip_address
+from tempfile import TemporaryDirectory
 
 ALONE = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
 LISTEN = """
@@ -36,9 +37,34 @@ alive = [process.pid for process in psutil.process_iter() if process.status() !=
 print(json.dumps([pids, sorted(set(pids) & set(alive))]))
 """
 
+HIDDEN = """
+import json, os, ray, sys
+from distpaml.runtime.start import connected
 
-def answer(program: str):
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=ALONE)
+@ray.remote(num_cpus=0)
+class Actor:
+    def seen(self):
+        return os.environ.get("CUDA_VISIBLE_DEVICES")
+
+with connected([]) as joined:
+    actors = [Actor.options(num_gpus=gpus).remote() for gpus in ((0, 0.5) if joined else (0,))]
+    print(json.dumps([joined, ray.get([actor.seen.remote() for actor in actors])]))
+"""
+CLUSTER = """
+import os
+from ray.cluster_utils import Cluster
+cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "num_gpus": 2, "include_dashboard": False})
+os.environ["RAY_ADDRESS"] = cluster.address
+try:
+    exec(HIDDEN)
+finally:
+    cluster.shutdown()
+"""
+
+
+def answer(program: str, **environment: str):
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, env=ALONE | environment)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -53,3 +79,14 @@ def test_it_listens_to_this_machine_alone():
 def test_no_process_is_left_not_even_one_that_does_not_answer():
     started, left = answer(STUBBORN)
     assert len(started) >= 4 and left == []
+
+
+def test_an_actor_that_reserved_no_gpu_sees_none():
+    assert answer(HIDDEN, CUDA_VISIBLE_DEVICES="0,1") == [False, [""]]
+
+
+def test_an_actor_that_reserved_no_gpu_sees_none_on_a_cluster_either():
+    """One that was running before, on a machine with two GPUs."""
+    with TemporaryDirectory(dir="/tmp") as own:  # a short path, for sockets
+        joined, (none, half) = answer(f"HIDDEN = {HIDDEN!r}{CLUSTER}", CUDA_VISIBLE_DEVICES="0,1", RAY_TMPDIR=own)
+    assert joined and none == "" and half in ("0", "1")

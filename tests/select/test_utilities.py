@@ -179,7 +179,7 @@ def test_predictive_variance_is_the_fall_of_the_models_variance(context, pending
     expected = [
         np.mean([total(d, [*pending]) - total(d, [*pending, c]) for d in range(len(posterior.noise))]) for c in h
     ]
-    np.testing.assert_allclose(predictive_variance(h, np.zeros_like(h), context), expected, rtol=1e-4, atol=1e-9)
+    np.testing.assert_allclose(predictive_variance(h, np.zeros_like(h), context), expected, rtol=1e-3, atol=1e-9)
 
 
 def test_the_covariances_are_those_of_the_models_predictions(context):
@@ -191,7 +191,7 @@ def test_the_covariances_are_those_of_the_models_predictions(context):
     points = torch.cat([x * context.posterior.rate_x, (h * context.posterior.rate_h).expand(len(x), -1)], -1).numpy()
     for d, noise in enumerate(context.posterior.noise):
         own = np.diag(dense_covariance(context, d, points)) + noise.item()
-        np.testing.assert_allclose(variance[0, :, d].numpy(), own, rtol=1e-5)
+        np.testing.assert_allclose(variance[0, :, d].numpy(), own, rtol=1e-4)
 
 
 @pytest.mark.parametrize("name", UTILITIES)

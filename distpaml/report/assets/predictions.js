@@ -30,10 +30,10 @@ function predictionFigure() {
     return h(
       "div",
       { class: "panel", "data-figure": `prediction-${n}` },
+      h("h4", {}, plain(name.replaceAll("pole_", ""))),
       plot({
-        height: 170,
+        height: 160,
         bare: true,
-        title: plain(name.replaceAll("pole_", "")),
         label:
           `Change of ${plain(p.states[output])} for the test task ${plain(name)}: ` +
           `true against predicted ± 2 standard deviations, RMSE ${number(p.rmse[n])}`,
@@ -139,7 +139,7 @@ function rolloutFigure() {
       { class: "caption" },
       "Many steps ahead, from the start state alone under the control signal: the dark system is the true one, the ",
       h("span", { class: "guess-word" }, "light ones"),
-      " are sampled from the model. Frames move along with the true cart.",
+      " are sampled from the model. Frames move along with the base of the true one.",
     ),
     rollouts.map(rolloutStrip),
   );
