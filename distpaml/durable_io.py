@@ -48,6 +48,13 @@ def append_durably(path: Path, line: bytes) -> None:
         sync_folder(path.parent)
 
 
+def cut(path: Path, size: int) -> None:
+    """Drop everything after the first `size` bytes of a file."""
+    with open(os.open(path, os.O_WRONLY | os.O_NOFOLLOW), "wb", buffering=0) as file:
+        os.ftruncate(file.fileno(), size)
+        os.fsync(file.fileno())
+
+
 def sync_folder(folder: Path) -> None:
     """Make new names in `folder` survive a power cut."""
     descriptor = os.open(folder, os.O_RDONLY)

@@ -5,11 +5,13 @@ from difflib import get_close_matches
 
 MOST = 12
 """Most names that a sentence lists."""
+LONGEST = 200
+"""Characters of a wrong name that are compared with the valid ones."""
 
 
 def near(wrong: str, valid: Iterable[str]) -> str | None:
     """The valid name most like `wrong`, if one is like it."""
-    return next(iter(get_close_matches(wrong, list(valid), n=1, cutoff=0.5)), None)
+    return next(iter(get_close_matches(wrong[:LONGEST], list(valid), n=1, cutoff=0.5)), None)
 
 
 def nearest(wrong: str, valid: Iterable[str], otherwise: str = "") -> str:

@@ -12,7 +12,6 @@ holds checksums of itself and of its files (`distpaml.checksums`). A run that fi
 anything; with `repair` it goes back to the last round of which everything is whole.
 """
 
-import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
@@ -27,7 +26,7 @@ from pydantic import ValidationError
 from distpaml.checksums import DamagedError, Line, checksum, read_verified, sealed, verified
 from distpaml.config import ExperimentConfig
 from distpaml.data import Dataset
-from distpaml.durable_io import append_durably, locked, sync_folder, write_durably
+from distpaml.durable_io import append_durably, cut, locked, sync_folder, write_durably
 from distpaml.errors import UserError
 from distpaml.extension import as_begun, extended
 from distpaml.failures import FILE
@@ -141,7 +140,7 @@ class RunDirectory:
         whole = sum(line.size for line in lines)
         if whole < len(contents):
             with _writing(self._lines):
-                os.truncate(self._lines, whole)
+                cut(self._lines, whole)
 
     def _go_back(self) -> None:
         """Drop every round after the last whole one: with its line, its arrays and all before it, and its model."""

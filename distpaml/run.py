@@ -16,8 +16,9 @@ from distpaml.catalogue import HEADLINES, planned_rounds
 from distpaml.command_line import add_config, called, config_and_overrides, shown_path
 from distpaml.config import ExperimentConfig, load, shipped
 from distpaml.domains import SimulationError
-from distpaml.errors import UserError
+from distpaml.errors import UserError, printable
 from distpaml.failures import described, keep, text_of
+from distpaml.runtime.lifeline import remedy
 
 if TYPE_CHECKING:
     from distpaml.rounds import Record
@@ -41,7 +42,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         config = load(*config_and_overrides(options.words, options.config), options.quick)
         path = Path(options.out or config.out or _directory(config, options.quick))
-        return _run(config, path, options.repair, console)
+        with remedy("the same command continues from the last finished round."):
+            return _run(config, path, options.repair, console)
     except (UserError, SimulationError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -68,9 +70,12 @@ def _run(config: ExperimentConfig, path: Path, repair: bool, console: Console) -
     with _Display(config, console) as display:
         records = run_to_end(config, path, display.stage, display.finished, repair)
     console.print(_table(records, list(config.domain.box), _measures(console)))
-    console.print(f"Records: {path}", soft_wrap=True, markup=False)
-    console.print(f"Report: {write_report([path], path / 'report')}", soft_wrap=True, markup=False)
-    console.print(f"In Python: distpaml.load_run({str(path)!r})", soft_wrap=True, markup=False)
+    for line in (
+        f"Records: {path}",
+        f"Report: {write_report([path], path / 'report')}",
+        f"In Python: distpaml.load_run({str(path)!r})",
+    ):
+        console.print(printable(line), soft_wrap=True, markup=False)
     return 0
 
 

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from distpaml.errors import UserError
+from distpaml.errors import UserError, printable
 
 if TYPE_CHECKING:
     from distpaml.ask_tell.experiment import Experiment
@@ -45,7 +45,7 @@ def new(options: Namespace) -> None:
 
     declaration = Declaration.of(options.declaration, options.overrides)
     experiment = Experiment(declaration, options.directory)
-    print(f"{experiment.declaration.name} begins in {options.directory}. Next: distpaml ask --dir {options.directory}")
+    _say(f"{experiment.declaration.name} begins in {options.directory}. Next: distpaml ask --dir {options.directory}")
 
 
 def ask(options: Namespace) -> None:
@@ -56,12 +56,12 @@ def ask(options: Namespace) -> None:
         print(json.dumps([task.model_dump(include={"id", "descriptor"}) for task in tasks]))
         return
     for task in tasks:
-        print(_line(experiment, task.id, task.descriptor))
+        _say(_line(experiment, task.id, task.descriptor))
     if len(tasks) < options.n:
-        print(f"No more than {len(tasks)} are left to ask for.")
+        _say(f"No more than {len(tasks)} are left to ask for.")
     first, where = tasks[0].id, _where(options)
-    print(f"Try {'them' if len(tasks) > 1 else 'it'}, then: distpaml tell {first} FILE{where}")
-    print(f"If it cannot be done: distpaml fail {first} 'what went wrong'{where}")
+    _say(f"Try {'them' if len(tasks) > 1 else 'it'}, then: distpaml tell {first} FILE{where}")
+    _say(f"If it cannot be done: distpaml fail {first} 'what went wrong'{where}")
 
 
 def tell(options: Namespace) -> None:
@@ -85,7 +85,7 @@ def fail(options: Namespace) -> None:
     experiment = _load(options)
     event = experiment.fail(options.id, " ".join(options.reason))
     others = experiment.declaration.selection.retry_after
-    print(f"Task {event.id} failed: {event.reason}. It may come back after {others} others were observed.")
+    _say(f"Task {event.id} failed: {event.reason}. It may come back after {others} others were observed.")
 
 
 def status(options: Namespace) -> None:
@@ -96,12 +96,12 @@ def status(options: Namespace) -> None:
         keys = ("id", "state", "descriptor", "transitions", "reason")
         print(json.dumps([{key: getattr(task, key) for key in keys} for task in found.tasks]))
         return
-    print(f"{experiment.declaration.name}: {found.worded()}")
+    _say(f"{experiment.declaration.name}: {found.worded()}")
     for task in found.tasks:
         detail = {"out": "out", "failed": f"failed: {task.reason}"}.get(task.state, f"{task.transitions} transitions")
-        print(f"{_line(experiment, task.id, task.descriptor)}  ({detail})")
+        _say(f"{_line(experiment, task.id, task.descriptor)}  ({detail})")
     missing = experiment.declaration.initial - found.count("observed")
-    print("The model chooses." if found.choosing else f"The model chooses after {missing} more.")
+    _say("The model chooses." if found.choosing else f"The model chooses after {missing} more.")
 
 
 def repair(options: Namespace) -> None:
@@ -109,7 +109,7 @@ def repair(options: Namespace) -> None:
     from distpaml.ask_tell.journal import Journal
 
     lines, aside = Journal(Path(options.dir)).repair()
-    print(f"Kept {lines} lines; the rest is in {aside}." if aside else f"All {lines} lines are whole; nothing changed.")
+    _say(f"Kept {lines} lines; the rest is in {aside}." if aside else f"All {lines} lines are whole; nothing changed.")
 
 
 COMMANDS: dict[str, Callable[[Namespace], None]] = {
@@ -140,6 +140,11 @@ def _parser() -> ArgumentParser:
     return parser
 
 
+def _say(line: str) -> None:
+    """Print a line in which names, units and reasons, which anyone may have written, cannot steer the terminal."""
+    print(printable(line))
+
+
 def _load(options: Namespace) -> "Experiment":
     from distpaml.ask_tell.experiment import Experiment
 
@@ -153,11 +158,11 @@ def _line(experiment: "Experiment", id: int, descriptor: dict) -> str:
 
 
 def _thank(experiment: "Experiment", event: "Tell | Attach") -> None:
-    print(f"Task {event.id}: {event.transitions} transitions are kept.")
+    _say(f"Task {event.id}: {event.transitions} transitions are kept.")
     for note in event.notes:
-        print(f"  {note}")
+        _say(f"  {note}")
     out = [task.id for task in experiment.status().tasks if task.state == "out"]
-    print(f"Still out: {', '.join(map(str, out))}." if out else "Nothing is out.")
+    _say(f"Still out: {', '.join(map(str, out))}." if out else "Nothing is out.")
 
 
 def _where(options: Namespace) -> str:

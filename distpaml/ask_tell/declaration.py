@@ -26,7 +26,7 @@ class ChoiceConfig(Section):
 
     utility: Annotated[str, Field(min_length=1)] = "surprisal"
     """What is maximised: the name of a utility, or one's own as `module:function`."""
-    pool_size: Positive = 2000
+    pool_size: Annotated[int, Field(ge=1, le=100_000)] = 2000
     """Descriptors that are compared, unless all can be listed."""
     retry_after: Positive = 3
     """A failed task is not asked again before so many others were observed, unless nothing else is left."""

@@ -197,7 +197,7 @@ AnyDimension = Annotated[
 def _number(value: Any) -> float:
     try:
         number = float(value)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError("should be a number") from error
     if not np.isfinite(number):
         raise ValueError("should be a finite number")

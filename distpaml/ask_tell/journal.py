@@ -27,7 +27,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from distpaml.ask_tell.recordings import Recording
 from distpaml.checksums import DamagedError, checksum, read_verified, sealed, verified
-from distpaml.durable_io import append_durably, locked, sync_folder, write_durably
+from distpaml.durable_io import append_durably, cut, locked, sync_folder, write_durably
 from distpaml.errors import UserError
 
 DECLARATION = "experiment.yaml"
@@ -122,8 +122,9 @@ class Journal:
 
     def refresh(self, trim: bool = False) -> None:
         """Read what was added; with `trim`, drop a line that was cut off at the end of the file."""
+        stored = [] if self._read_to else sorted(int(file.stem) for file in self.folder.glob("data/[0-9]*.npz"))
         contents = self._unread()
-        remedy = f"restore it from a copy, or go back to the line before with: distpaml repair --dir {self.folder}"
+        remedy = f"restore it from a copy, or go back to the last whole line with: distpaml repair --dir {self.folder}"
         for line in verified(contents, self.file, remedy, self._digest, first=len(self.events) + 1):
             if DECLARATION in line.files:
                 self._verify_declaration(line.files[DECLARATION])
@@ -134,9 +135,14 @@ class Journal:
                 raise UserError(f"{self.file} was written by another version of distpaml: {said}.") from error
             self._files.append(line.files)
             self._digest, self._read_to = line.digest, self._read_to + line.size
+        if stored and stored[-1] > len(self.events) + 1:  # a call that was killed leaves the data of one line
+            found = (
+                f"{self.file} ends after line {len(self.events)}, but data/{stored[-1]:04d}.npz belongs to a later one"
+            )
+            raise DamagedError(f"{found}; {remedy}.")
         if trim and not contents.endswith(b"\n") and contents:
             with explained(self.file):
-                os.truncate(self.file, self._read_to)
+                cut(self.file, self._read_to)
 
     def append(self, event: Event, recording: Recording | None = None) -> None:
         """Keep an event with its data; once this returns, they survive whatever happens."""

@@ -9,6 +9,7 @@ from typing import Any
 from distpaml.config.families import anchored
 from distpaml.config.schema import ExperimentConfig
 from distpaml.config.validation_errors import checked, shown
+from distpaml.config.yaml_loader import DEEPEST, LONGEST_KEY
 from distpaml.config.yaml_text import line_of, parse_value, read
 from distpaml.errors import UserError
 from distpaml.names import nearest
@@ -95,6 +96,9 @@ def parse_override(text: str) -> tuple[str, Any]:
 
 def assigned(tree: Any, path: list[str], value: Any) -> Tree:
     """A copy of `tree` with `value` at `path`."""
+    if len(path) > DEEPEST or max(map(len, path)) > LONGEST_KEY:
+        found = f"{shown('.'.join(path))} is not a key"
+        raise UserError(f"{found}: none has more than {DEEPEST} parts or parts of more than {LONGEST_KEY} characters.")
     head, *rest = path
     tree = tree if isinstance(tree, dict) else {}
     return {**tree, head: assigned(tree.get(head), rest, value) if rest else value}

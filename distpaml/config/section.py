@@ -8,14 +8,16 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from distpaml.config.validation_errors import choice_error
 
 Item = TypeVar("Item")
+LARGEST = 1e100
+"""Ends of an interval: what is computed with larger ones would not be finite."""
 
 
 def _interval(value: Any) -> tuple[float, float]:
     match value:
-        case [int() | float() as low, int() | float() as high] if -float("inf") < low < high < float("inf"):
+        case [int() | float() as low, int() | float() as high] if -LARGEST <= low < high <= LARGEST:
             if not isinstance(low, bool) and not isinstance(high, bool):
                 return float(low), float(high)
-    raise ValueError("should be [low, high], two finite numbers with low < high")
+    raise ValueError(f"should be [low, high], two finite numbers with low < high, up to {LARGEST:g}")
 
 
 def one_of(choices: Collection[str]) -> AfterValidator:
@@ -31,7 +33,7 @@ def one_of(choices: Collection[str]) -> AfterValidator:
 
 Interval = Annotated[tuple[float, float], BeforeValidator(_interval)]
 List = Annotated[tuple[Item, ...], BeforeValidator(lambda value: tuple(value) if type(value) is list else value)]
-Positive = Annotated[int, Field(ge=1)]
+Positive = Annotated[int, Field(ge=1, lt=2**31)]
 
 
 class Section(BaseModel):

@@ -3,44 +3,15 @@
 Only safe types are built. A key given twice, a text that is not YAML, an unreadable file: `UserError`.
 """
 
-import re
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from distpaml.config.yaml_loader import FLOAT, Loader
 from distpaml.errors import UserError
 
 LARGEST_FILE = 10_000_000  # bytes; a config has a few thousand, with a robot's meshes some millions
-DEEPEST, MOST_KEYS = 12, 20_000  # sections and keys among which the line of a key is looked for
-
-_INT = re.compile(r"^[-+]?[0-9]+$")
-_FLOAT = re.compile(r"^([-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$")
-
-
-class _Loader(yaml.SafeLoader):
-    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        keys = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
-        for earlier, key in enumerate(keys):
-            if key.value in (other.value for other in keys[:earlier]):
-                message = f"the key {key.value!r} appears twice"
-                raise yaml.constructor.ConstructorError(None, None, message, key.start_mark)
-        return super().construct_mapping(node, deep)
-
-
-_Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile("^(true|True|TRUE|false|False|FALSE)$"), None)
-_Loader.add_implicit_resolver("tag:yaml.org,2002:null", re.compile("^(~|null|Null|NULL|)$"), None)
-_Loader.add_implicit_resolver("tag:yaml.org,2002:int", _INT, None)
-_Loader.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, None)
-
-
-def _decimal(loader: _Loader, node: yaml.ScalarNode) -> int:
-    return int(loader.construct_scalar(node))
-
-
-_Loader.add_constructor("tag:yaml.org,2002:int", _decimal)
 
 
 def _style(text: str) -> str | None:
@@ -59,7 +30,7 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
-_Dumper.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, None)
+_Dumper.add_implicit_resolver("tag:yaml.org,2002:float", FLOAT, None)
 _Dumper.add_representer(  # only the double-quoted style keeps every line break and control character
     str, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style=_style(text))
 )
@@ -75,18 +46,18 @@ def dump(tree: dict[str, Any]) -> str:
 
 def parse_value(text: str, source: str) -> Any:
     """Whatever YAML value `text` is; `source` names it in an error."""
+    if len(text) > LARGEST_FILE:
+        raise UserError(f"{source} has more than {LARGEST_FILE} characters, which is too much for a config.")
     try:
-        return yaml.load(text, Loader=_Loader)
+        return yaml.load(text, Loader=Loader)
     except yaml.MarkedYAMLError as error:
         line = f" at line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        hint = "; in braces, a key with brackets has to be quoted" if "got '['" in str(error.problem) else ""
+        hint = "; in braces, a key with brackets has to be quoted" if "',' or '}'" in str(error.problem) else ""
         raise UserError(f"{source} is not valid YAML: {error.problem}{line}{hint}.") from error
     except yaml.YAMLError as error:
         raise UserError(f"{source} is not valid YAML: {' '.join(str(error).split())}.") from error
-    except RecursionError as error:
-        raise UserError(f"{source} is not a config: it is nested too deeply.") from error
-    except ValueError as error:
-        raise UserError(f"{source} holds a value that cannot be read: {error}.") from error
+    except UnicodeEncodeError as error:
+        raise UserError(f"{source} is not valid YAML: it is not UTF-8 text.") from error
 
 
 def parse(text: str, source: str) -> dict[str, Any]:
@@ -116,22 +87,18 @@ def line_of(key: str, path: Path | None) -> str:
     """ ", line 12" for a key of a YAML file that has been read, or for the nearest above it that the file has."""
     if path is None:
         return ""
-    lines: dict[str, int] = {}
+    line = _line(yaml.compose(path.read_text(encoding="utf-8"), Loader=Loader), f".{key}")
+    return f", line {line}" if line else ""
 
-    def visit(node: yaml.Node | None, prefix: str, deep: int) -> None:
-        if deep > DEEPEST or len(lines) > MOST_KEYS:  # aliases can make a small file endless
-            return
-        if isinstance(node, yaml.MappingNode):
-            for name, value in node.value:
-                here = f"{prefix}.{name.value}".removeprefix(".")
-                lines[here] = name.start_mark.line + 1
-                visit(value, here, deep + 1)
-        elif isinstance(node, yaml.SequenceNode):
-            for index, value in enumerate(node.value):
-                lines[f"{prefix}[{index}]"] = value.start_mark.line + 1
-                visit(value, f"{prefix}[{index}]", deep + 1)
 
-    visit(yaml.compose(path.read_text(encoding="utf-8"), Loader=_Loader), "", 0)
-    while key and key not in lines:
-        key = key[: max(key.rfind("."), key.rfind("["), 0)]
-    return f", line {lines[key]}" if key else ""
+def _line(node: yaml.Node | None, key: str) -> int | None:
+    """Where below `node` the first part of `.model.inducing` or `[3].low` stands that leads furthest."""
+    children = list[tuple[str, yaml.Node, yaml.Node]]()
+    if isinstance(node, yaml.MappingNode):
+        children = [(f".{name.value}", name, value) for name, value in node.value]
+    elif isinstance(node, yaml.SequenceNode):
+        children = [(f"[{index}]", value, value) for index, value in enumerate(node.value)]
+    for part, name, value in children:
+        if key == part or key.startswith((f"{part}.", f"{part}[")):
+            return _line(value, key.removeprefix(part)) or name.start_mark.line + 1
+    return None

@@ -64,9 +64,7 @@ def _kept(request: str) -> Array:
     contents, _ = _drawn(request)
     with suppress(OSError):  # without a cache it is only slower
         file.parent.mkdir(parents=True, exist_ok=True)
-        own = file.with_suffix(f".{os.getpid()}")  # another process may be writing the same images
-        write_durably(own, contents)
-        os.replace(own, file)
+        write_durably(file, contents)
     return _grey(BytesIO(contents))
 
 

@@ -13,6 +13,7 @@ import os
 import sys
 import time
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from zlib import crc32
 
 import numpy as np
@@ -37,10 +38,9 @@ def record(path: str | Path, payload: float, length: float, joint: str = "plain"
             speed += (after - now) / 20 * pull / (payload * length**2 + 0.1)
             angle += (after - now) / 20 * speed
     rows[LOST][1] = ""
-    beside = path.with_name(f".{path.name}")
-    with open(beside, "w", newline="") as file:
+    with NamedTemporaryFile("w", dir=path.parent, prefix=".", delete=False, newline="") as file:
         csv.writer(file).writerows([["time", "angle [deg]", "speed [deg/s]", "torque [Nm]"], *rows])
-    os.replace(beside, path)
+    os.replace(file.name, path)
 
 
 def serve(folder: Path) -> None:

@@ -1,6 +1,7 @@
 """Figures for papers, as PDF and PNG: the page's numbers, drawn by matplotlib."""
 
 from collections.abc import Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,6 +14,7 @@ from matplotlib.patches import Ellipse
 from matplotlib.ticker import MaxNLocator, NullLocator
 
 from distpaml.catalogue import MEASURES, METHODS, baselines
+from distpaml.durable_io import write_durably
 from distpaml.report.packing import unpacked
 from distpaml.report.styles import PALETTE, matplotlib_style
 
@@ -60,7 +62,9 @@ def write_figures(tree: dict[str, Any], folder: Path) -> list[Path]:
                     continue
                 for suffix in ("pdf", "png"):
                     path = folder / f"{_safe(entry['name'])}-{name}.{suffix}"
-                    figure.savefig(path, dpi=200)
+                    contents = BytesIO()
+                    figure.savefig(contents, format=suffix, dpi=200)
+                    write_durably(path, contents.getvalue())
                     written.append(path)
     return written
 

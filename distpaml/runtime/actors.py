@@ -14,6 +14,7 @@ from distpaml.data.tasks import Tasks
 from distpaml.evaluate import Evaluation
 from distpaml.model.meta_model import MetaModel
 from distpaml.model.shards import BoundInputs, Cotangent, Gradient, LocalShards, PartialStatistics, Shard
+from distpaml.runtime.lifeline import die_with_raylet
 from distpaml.runtime.local import LocalTrainer, local_parts
 from distpaml.runtime.shards import RayShards
 from distpaml.select.candidates import Candidates
@@ -26,6 +27,7 @@ class WorkerActor:
     """Simulates, scores and evaluates its share of the tasks or candidates."""
 
     def __init__(self, config: ExperimentConfig) -> None:
+        die_with_raylet()
         torch.set_num_threads(config.runtime.threads)
         warnings.filterwarnings("ignore", message="The given NumPy array is not writable")  # we never write to it
         self.config = config
@@ -56,6 +58,7 @@ class ShardActor:
     """Holds one shard of a fit's tasks. Its data come with every call, so a restarted actor can continue."""
 
     def __init__(self, threads: int) -> None:
+        die_with_raylet()
         torch.set_num_threads(threads)
         torch.set_grad_enabled(False)
         self.fit, self.shard = "", Shard(torch.zeros(0, 0, 0), torch.zeros(0, 0, 0), [])

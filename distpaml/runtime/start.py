@@ -19,6 +19,7 @@ from distpaml.config.yaml_text import read
 from distpaml.errors import UserError
 from distpaml.plugins import own_modules
 from distpaml.runtime.environment import own_environment
+from distpaml.runtime.lifeline import daemons_of, in_time, is_alive, watched, with_descendants, with_remedy
 from distpaml.runtime.reachable import check_reachable
 from distpaml.runtime.resources import check_fits
 
@@ -27,6 +28,8 @@ HIDE_GPUS = {"RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "1"}
 """Read by Ray's workers: an actor that reserved no GPU sees none. Without it, it would see all of its machine's."""
 BOOTSTRAP = Path("~/ray_bootstrap_config.yaml")
 """`ray up` leaves this file on the head of a cluster that can grow."""
+START_LIMIT = 180.0
+"""Seconds for Ray to start; five to twelve are usual."""
 PATIENCE = 10.0
 """Seconds for Ray's processes to end after a shutdown; the rest are killed."""
 
@@ -50,35 +53,30 @@ def _connection(address: str | None, configs: Iterable[ExperimentConfig], verbos
     quiet: dict[str, Any] = {} if verbose else {"log_to_driver": False, "logging_level": "error"}
     modules = own_modules(name for config in configs for name in plugin_names(config))
     terminate, before = signal.getsignal(signal.SIGTERM), set(psutil.Process().children())
+    if address:
+        check_reachable(address)
     try:
-        if address:
-            check_reachable(address)
-            sent = {"env_vars": HIDE_GPUS} | ({"py_modules": modules} if modules else {})
-            ray.init(address=address, runtime_env=sent, **quiet)
-        else:
-            _stay_on_this_machine()
-            ray.init(address="local", include_dashboard=False, **quiet)
-    except (ConnectionError, ValueError, RuntimeError) as error:
-        raise UserError(
-            f"Ray cannot be reached at {address or 'this machine'}: {' '.join(str(error).split())}"
-        ) from error
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, terminate)  # Ray has installed its own, which aborts
-    daemons = set(psutil.Process().children()) - before
-    try:
-        yield address
+        try:
+            with in_time(START_LIMIT, f"Ray has not started within {START_LIMIT:g} seconds"):
+                if address:
+                    sent = {"env_vars": HIDE_GPUS} | ({"py_modules": modules} if modules else {})
+                    ray.init(address=address, runtime_env=sent, **quiet)
+                else:
+                    _stay_on_this_machine()
+                    ray.init(address="local", include_dashboard=False, **quiet)
+        except Exception as error:  # Ray raises plain ones too, such as for a machine that is too busy
+            said = " ".join(str(error).split()).rstrip(".")
+            what = f"Ray cannot be reached at {address}" if address else "Ray did not start on this machine"
+            raise UserError(with_remedy(f"{what}: {said}")) from error
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, terminate)  # Ray has installed its own, which aborts
+        node: Any = ray._private.worker._global_node
+        with watched(daemons_of(Path(node.get_session_dir_path()).name), ours=not address):
+            yield address
     finally:
-        started = _with_descendants(daemons)
+        started = with_descendants(set(psutil.Process().children()) - before)
         ray.shutdown()
-        _end(started | _with_descendants(started))
-
-
-def _with_descendants(processes: Iterable[psutil.Process]) -> set[psutil.Process]:
-    found = set(processes)
-    for process in processes:
-        with suppress(psutil.Error):
-            found.update(process.children(recursive=True))
-    return found
+        _end(started | with_descendants(started))
 
 
 def _end(processes: Iterable[psutil.Process]) -> None:
@@ -88,18 +86,11 @@ def _end(processes: Iterable[psutil.Process]) -> None:
     """
     for last_chance in (False, True):
         end = time.monotonic() + PATIENCE
-        while (alive := [process for process in processes if _is_alive(process)]) and time.monotonic() < end:
+        while (alive := [process for process in processes if is_alive(process)]) and time.monotonic() < end:
             time.sleep(0.02)
         for process in () if last_chance else alive:
             with suppress(psutil.Error):
                 process.kill()
-
-
-def _is_alive(process: psutil.Process) -> bool:
-    try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE  # nobody may reap an orphan
-    except psutil.Error:
-        return False
 
 
 @contextmanager

@@ -1,15 +1,29 @@
 """Run a sweep, or continue one: `python -m distpaml.sweep [FILE] [key=value…] [--out DIR] [--resume DIR]`."""
 
 import os
+import shlex
 import signal
 import sys
+
+TOO_EARLY = "Stopped before the sweep began."
+
+
+def _stop_early(*_: object) -> None:
+    print(TOO_EARLY, file=sys.stderr, flush=True)
+    os._exit(130)  # the imports that are under way have nothing to tidy up
+
+
+if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, _stop_early)  # the imports below take seconds
+
 from argparse import ArgumentParser, Namespace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from distpaml.command_line import add_config, called, config_and_overrides
 from distpaml.domains import SimulationError
-from distpaml.errors import UserError
+from distpaml.errors import UserError, printable
+from distpaml.runtime.lifeline import remedy
 from distpaml.sweep.load import load_sweep, shipped_sweeps
 
 if TYPE_CHECKING:
@@ -24,17 +38,24 @@ def main(arguments: list[str] | None = None) -> int:
 
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 140)
     signal.signal(signal.SIGTERM, _interrupted)
-    where = ""
+    if signal.getsignal(signal.SIGINT) is _stop_early:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    sweep = None
     try:
         sweep = _sweep(options)
-        where = sweep.storage.shown
-        return _dry_run(sweep, options, console) if options.dry_run else _run(sweep, options, console)
+        with remedy(_continue(sweep)):
+            return _dry_run(sweep, options, console) if options.dry_run else _run(sweep, options, console)
     except (UserError, SimulationError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print(f"Stopped; continue with: python -m distpaml.sweep --resume {where}", file=sys.stderr)
+        begun = sweep and (sweep.storage.local / "sweep.yaml").exists()
+        print(f"Stopped; {_continue(sweep)}" if sweep and begun else TOO_EARLY, file=sys.stderr)
         return 130
+
+
+def _continue(sweep: "Sweep") -> str:
+    return f"continue with: python -m distpaml.sweep --resume {shlex.quote(sweep.storage.shown)}"
 
 
 def _parser() -> ArgumentParser:
@@ -79,14 +100,14 @@ def _dry_run(sweep: "Sweep", options: Namespace, console: "Console") -> int:
     from distpaml.sweep.plan import announced, dry_run, plan_of
 
     for line in (announced(sweep), *dry_run(sweep, plan_of(sweep, options.retry_failed), os.cpu_count() or 1)):
-        console.print(line, soft_wrap=True, markup=False)
+        console.print(printable(line), soft_wrap=True, markup=False)
     return 0
 
 
 def _run(sweep: "Sweep", options: Namespace, console: "Console") -> int:
     from distpaml.sweep.plan import announced
 
-    console.print(announced(sweep), soft_wrap=True, markup=False)  # before anything slow is imported
+    console.print(printable(announced(sweep)), soft_wrap=True, markup=False)  # before anything slow is imported
     from distpaml.sweep.driver import opened, run_sweep
     from distpaml.sweep.plan import plan_of
     from distpaml.sweep.progress import SweepProgress
@@ -108,7 +129,7 @@ def _run(sweep: "Sweep", options: Namespace, console: "Console") -> int:
         print_summary(*ending)
         failed = [event for event in journal.last().values() if event["event"] == "trial failed"]
         for event in failed:
-            console.print(f"{event['trial']} failed: {event['message']}", soft_wrap=True, markup=False)
+            console.print(printable(f"{event['trial']} failed: {event['message']}"), soft_wrap=True, markup=False)
         return 1 if failed else 0
 
 

@@ -1,7 +1,8 @@
 """The driver's W&B and object-storage keys, for trials on other machines.
 
 Trials ask an actor for them, and they stay in memory. In a trial's config Tune would write them to disk; in a runtime
-environment Ray would write them to its logs.
+environment Ray would write them to its logs and onto command lines. A Ray of this machine's own needs nothing of this:
+its processes inherit the driver's environment.
 """
 
 import os
@@ -10,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import ray
+from ray.tune.execution import class_cache
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 NAME = "distpaml-credentials"
@@ -29,6 +31,12 @@ class Credentials:
 
     def get(self) -> dict[str, str]:
         return self.variables
+
+
+def keep_off_command_lines() -> None:
+    """Keep Tune from passing AWS keys on by itself: it puts them into the runtime environment of every trial, which Ray
+    writes onto the command lines of its workers, for all users of a machine to see."""
+    class_cache.ENV_VARS_TO_PROPAGATE -= {name for name in class_cache.ENV_VARS_TO_PROPAGATE if name.startswith("AWS_")}
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 import logging
 import os
-import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -15,6 +14,7 @@ from distpaml.durable_io import locked, write_durably
 from distpaml.errors import UserError
 from distpaml.runtime.environment import own_environment
 from distpaml.runtime.resources import bundles, refusal
+from distpaml.scratch import temporary_folder
 from distpaml.sweep.journal import Journal
 from distpaml.sweep.load import to_yaml
 from distpaml.sweep.progress import SweepProgress
@@ -141,13 +141,15 @@ def tune_trials(
     from ray import tune
 
     from distpaml.sweep.callbacks import SweepCallback, UntilRefused
+    from distpaml.sweep.credentials import keep_off_command_lines
 
     def resources(config: dict[str, Any]) -> tune.PlacementGroupFactory:
         return tune.PlacementGroupFactory(bundles(next(iter(config["runs"].values()))))
 
+    keep_off_command_lines()
     first = sweep.parts[0]
     callback = SweepCallback(sweep.storage, journal, say, progress, verbose)
-    with tempfile.TemporaryDirectory(prefix="distpaml-tune-") as scratch, _quiet(verbose):
+    with temporary_folder() as folder, _quiet(verbose):
         tune.Tuner(
             tune.with_resources(trainable, resources),
             tune_config=tune.TuneConfig(
@@ -159,7 +161,7 @@ def tune_trials(
             ),
             run_config=tune.RunConfig(
                 name="sweep",
-                storage_path=scratch,
+                storage_path=str(folder),
                 callbacks=[callback],
                 stop=UntilRefused(callback),
                 failure_config=tune.FailureConfig(max_failures=first.retries),

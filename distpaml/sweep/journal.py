@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from distpaml.durable_io import append_durably
+from distpaml.errors import UserError
 
 Event = Literal[
     "sweep started",
@@ -27,7 +28,10 @@ class Journal:
 
     def add(self, event: Event, trial: str | None = None, message: str = "") -> None:
         line = {"time": datetime.now(UTC).isoformat(timespec="seconds"), "event": event, "trial": trial}
-        append_durably(self.path, json.dumps(line | {"message": message}).encode() + b"\n")
+        try:
+            append_durably(self.path, json.dumps(line | {"message": message}).encode() + b"\n")
+        except OSError as error:
+            raise UserError(f"{self.path} cannot be written: {error.strerror or error}.") from error
 
     def last(self) -> dict[str, dict[str, Any]]:
         """The last event of every trial, by trial."""

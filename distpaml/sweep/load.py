@@ -1,5 +1,6 @@
 """Loads sweeps: a YAML file or the name of a shipped one, and overrides → `SweepConfig`s."""
 
+import os
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -10,7 +11,7 @@ from distpaml.config.validation_errors import checked, shown
 from distpaml.config.yaml_text import dump, read
 from distpaml.errors import UserError
 from distpaml.names import nearest
-from distpaml.sweep.schema import SweepConfig
+from distpaml.sweep.schema import MOST_RUNS, SweepConfig
 
 
 def shipped_sweeps() -> dict[str, Path]:
@@ -27,16 +28,19 @@ def load_sweep(source: str | Path, overrides: Sequence[str] = ()) -> list[SweepC
     """
     path = _file(source)
     tree = read(path)
-    parts = tree.pop("parts", None) if isinstance(tree.get("parts"), list) else None
+    name = tree.get("name", path.stem)
+    parts = tree.pop("parts", [{}])
+    if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts) or not parts:
+        raise UserError(f"In {path}, parts is {shown(parts)} but should be a list of sweeps.")
     if "include" in tree:
         included = tree.pop("include")
-        if not isinstance(included, list) or not all(isinstance(name, str) for name in included) or not included:
+        if not isinstance(included, list) or not all(isinstance(file, str) for file in included) or not included:
             raise UserError(f"In {path}, include is {shown(included)} but should be a list of YAML files.")
-        parts = [tree | read(path.parent / name) for name in included]
-        tree["name"] = tree.get("name", path.stem)
-    if parts is None:
-        return [_checked({"name": path.stem} | tree, path, overrides)]
-    return [_checked(part | {"name": tree["name"]}, path, overrides) for part in parts]
+        parts = [read(path.parent / file) for file in included]
+    sweeps = [_checked(tree | part | {"name": name}, path, overrides) for part in parts]
+    if sum(sweep.size for sweep in sweeps) > MOST_RUNS:
+        raise UserError(f"The sweep {path} would have more than {MOST_RUNS} runs; make it smaller, or several of it.")
+    return sweeps
 
 
 def to_yaml(parts: Sequence[SweepConfig]) -> str:
@@ -62,7 +66,7 @@ def _file(source: str | Path) -> Path:
     if isinstance(source, str) and source in shipped_sweeps():
         return shipped_sweeps()[source]
     path = Path(source)
-    if not path.exists():
+    if not os.path.exists(path):  # False also where the name is too long or malformed
         known = nearest(path.stem, shipped_sweeps())
         raise UserError(f"{shown(str(source))} is neither a file nor a shipped sweep{known}.")
     return path

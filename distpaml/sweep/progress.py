@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from distpaml.command_line import counted
+from distpaml.errors import printable
 from distpaml.sweep.plan import Plan
 
 SHOWN = 8
@@ -77,8 +78,9 @@ class SweepProgress:
         wide = not self.console.is_terminal
         self.console.print(Text(line, no_wrap=True, overflow="ignore" if wide else "ellipsis"), soft_wrap=wide)
 
-    def say(self, line: str) -> None:
-        self.console.print(Text(line), soft_wrap=not self.console.is_terminal)
+    def say(self, text: str) -> None:
+        lines = "\n".join(map(printable, text.splitlines()))
+        self.console.print(Text(lines), soft_wrap=not self.console.is_terminal)
 
     def block(self) -> RenderableType:
         """A bar, the counts, and the best groups so far; no line is wider than the terminal."""

@@ -4,6 +4,7 @@ experiments × methods × seeds × grid        a grid: one trial each
 experiments, methods, search                a search: a trial is one sample of the space, run for every seed
 """
 
+from math import prod
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, field_validator
@@ -12,10 +13,15 @@ from distpaml.catalogue import HEADLINES
 from distpaml.config.section import List, Positive, Section, one_of
 from distpaml.config.validation_errors import beside_error
 
+MOST_RUNS = 10_000
+"""Runs of a sweep. Tune hands out ten thousand trials well; a sweep of more is far likelier a slip than a plan."""
+
 
 def _counted(seeds: Any) -> Any:
     if type(seeds) is int and seeds < 1:
         raise ValueError("should be how many seeds, at least 1, or a list of them")
+    if type(seeds) is int and seeds > MOST_RUNS:
+        raise ValueError(f"should be at most {MOST_RUNS}")
     return list(range(seeds)) if type(seeds) is int else seeds
 
 
@@ -71,6 +77,11 @@ class SearchConfig(Section):
     seed: Annotated[int, Field(ge=0)] = 0
     """Seed of the draws; experiments have their own."""
 
+    @property
+    def corners(self) -> int:
+        """Samples that together cover both ends of every interval and every choice."""
+        return max(len(space.choices or "ab") for space in self.space.values())
+
 
 class SweepConfig(Section):
     """One sweep."""
@@ -94,6 +105,12 @@ class SweepConfig(Section):
     """`auto`: online with a key and a network, else offline. WANDB_PROJECT and WANDB_ENTITY say where."""
     retries: Annotated[int, Field(ge=0)] = 3
     """How often to restart a trial whose process or machine was lost; it continues from its last finished round."""
+
+    @property
+    def size(self) -> int:
+        """How many runs it has, counted without making them."""
+        sample = max(self.search.samples, self.search.corners) if self.search else 1
+        return sample * prod(map(len, (self.experiments, self.methods or " ", self.seeds, *self.grid.values())))
 
     @field_validator("overrides", "grid")
     @classmethod

@@ -12,7 +12,6 @@ Object storage has no append, so every machine works in a local folder and copie
 
 import hashlib
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from pyarrow import fs
 from distpaml.command_line import shown_path
 from distpaml.durable_io import write_durably
 from distpaml.errors import UserError
+from distpaml.scratch import scratch
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,7 @@ class Storage:
         """Where this machine reads and writes."""
         if not self.remote:
             return Path(self.where)
-        name = hashlib.sha256(f"{self.where} {self.id}".encode()).hexdigest()[:16]
-        return Path(tempfile.gettempdir()) / f"distpaml-{name}"
+        return scratch() / hashlib.sha256(f"{self.where} {self.id}".encode()).hexdigest()[:16]
 
     @property
     def shown(self) -> str:

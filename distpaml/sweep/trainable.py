@@ -21,6 +21,7 @@ from distpaml.domains import SimulationError
 from distpaml.errors import UserError
 from distpaml.failures import FILE, described, keep, text_of
 from distpaml.rounds import Record
+from distpaml.runtime.lifeline import die_with_raylet
 from distpaml.runtime.run_experiment import run_experiment
 from distpaml.sweep.credentials import take_over
 from distpaml.sweep.storage import Storage
@@ -90,6 +91,7 @@ class PamlTrial(tune.Trainable):
     """Runs in lockstep; reports their mean."""
 
     def setup(self, config: dict[str, Any]) -> None:
+        die_with_raylet()
         take_over()
         storage = Storage(config["storage"], config["id"])
         self.stack = ExitStack()

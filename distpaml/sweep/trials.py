@@ -8,8 +8,12 @@ from itertools import product
 from typing import Any
 
 from distpaml.config import ExperimentConfig, load
+from distpaml.config.validation_errors import shown
 from distpaml.errors import UserError
 from distpaml.sweep.schema import SweepConfig
+
+LONGEST_NAME = 200
+"""Characters; file systems allow 255 bytes, and W&B and TensorBoard add some of their own."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,11 @@ def grid_trials(parts: Sequence[SweepConfig]) -> list[Trial]:
     trials: dict[str, Trial] = {}
     for part in parts:
         for name, config in _combinations(part):
+            if len(name) > LONGEST_NAME:
+                raise UserError(
+                    f"A trial would be called {shown(name)}, which has {len(name)} characters, but the name of a "
+                    f"folder may have {LONGEST_NAME}; give its experiment a shorter name, or the grid shorter values."
+                )
             if name in trials and trials[name].runs[name] != config:
                 raise UserError(f"Two different trials would be called {name}; give their experiments other names.")
             trials[name] = Trial(name, {name: config}, {})
@@ -61,10 +70,9 @@ def search_corners(sweep: SweepConfig) -> list[Trial]:
     """Samples that together cover both ends of every interval and every choice: if these are valid, all are."""
     assert sweep.search is not None
     ends = {key: space.choices or (space.low, space.high) for key, space in sweep.search.space.items()}
-    corners = range(max(len(values) for values in ends.values()))
     return [
         sample_trial(sweep, corner, {key: values[corner % len(values)] for key, values in ends.items()})
-        for corner in corners
+        for corner in range(sweep.search.corners)
     ]
 
 

@@ -8,18 +8,22 @@ A step is a round. Uploaded rounds are not logged again. Offline rounds that are
 the trial continues, so there is one offline run per trial, with every round once.
 """
 
+import atexit
 import json
 import os
 import re
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 from distpaml.config import ExperimentConfig
 from distpaml.durable_io import write_durably
+from distpaml.scratch import temporary_folder
 from distpaml.tracking.network import why_offline
 from distpaml.tracking.shown import Shown
 
@@ -100,8 +104,7 @@ class WeightsAndBiases:
         self.run.define_metric("*", step_metric="tasks")
 
     def add(self, shown: Shown) -> None:
-        import wandb
-
+        wandb = _imported()
         round = shown.record.round
         if round < self.next:
             return
@@ -127,7 +130,7 @@ class WeightsAndBiases:
         self.run.finish(exit_code=int(failed))
 
     def _start(self, how: dict[str, Any], mode: str, say: Callable[[str], None]) -> Any:
-        import wandb
+        wandb = _imported()
 
         def start(mode: Any) -> Any:
             settings = wandb.Settings(base_url=_server(), init_timeout=PATIENCE[mode], **QUIET, **PRIVATE)
@@ -157,11 +160,23 @@ def _artifact_name(trial: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "_", f"{trial}-model")[:128]
 
 
+@cache
+def _imported() -> Any:
+    """W&B makes temporary folders when it is imported. They lie in one of ours, which goes even if we are killed."""
+    folder = ExitStack()
+    before, tempfile.tempdir = tempfile.tempdir, str(folder.enter_context(temporary_folder()))
+    atexit.register(folder.close)
+    try:
+        import wandb.sdk.artifacts.artifact
+        import wandb.sdk.data_types._private
+    finally:
+        tempfile.tempdir = before
+    return wandb
+
+
 def _server() -> str:
     """The server's address. W&B reads the variable only once per process."""
-    import wandb
-
-    return os.environ.get("WANDB_BASE_URL") or str(wandb.setup().settings.base_url)
+    return os.environ.get("WANDB_BASE_URL") or str(_imported().setup().settings.base_url)
 
 
 def _mode(mode: str, unsynced: bool, say: Callable[[str], None]) -> str:

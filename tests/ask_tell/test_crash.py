@@ -11,6 +11,7 @@ from spring import declared, run
 
 from distpaml import Experiment
 from distpaml.ask_tell.__main__ import main
+from distpaml.ask_tell.journal import Journal
 from distpaml.ask_tell.models import Models
 from distpaml.durable_io import locked
 from distpaml.errors import UserError
@@ -185,3 +186,17 @@ def test_who_waits_too_long_is_told(tmp_path, monkeypatch):
     with locked(experiment.directory, "A test"), pytest.raises(UserError, match="Another process is writing"):
         experiment.ask()
     assert len(experiment.ask()) == 1
+
+
+@pytest.mark.parametrize("kept", [0, 1, 2])
+def test_a_journal_that_lost_its_end_is_not_taken_for_a_shorter_one(tmp_path, kept):
+    experiment = Experiment(declared(initial=10), tmp_path / "lab")
+    for task in experiment.ask(3):
+        experiment.tell(task.id, run(task.descriptor))
+    file = tmp_path / "lab/journal.jsonl"
+    file.write_bytes(b"".join(file.read_bytes().splitlines(keepends=True)[:kept]))
+    with pytest.raises(UserError, match=rf"ends after line {kept}, but data/0004.npz belongs to a later one.*repair"):
+        Experiment.load(tmp_path / "lab")
+    lines, aside = Journal(tmp_path / "lab").repair()
+    assert lines == kept == len(Experiment.load(tmp_path / "lab").history())
+    assert (aside / "data/0004.npz").exists()

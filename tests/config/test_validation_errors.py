@@ -118,7 +118,7 @@ BAD_FILES = [  # contents → what the sentence must contain beside the file's n
     (b"1: 2\n", ["1", "text"]),
     (b"? [a]\n: 2\n", ["not valid YAML"]),
     (b"model:\n", ["model is null", "section"]),
-    (b"seed: &a [*a]\n", ["seed", "whole number"]),
+    (b"seed: &a [*a]\n", ["'a' contains itself", "line 1"]),
     (b"model: " + b"{a: " * 2000, ["nested too deeply"]),
     (b"model: {inducng: 300}\n", ["model.inducng (here 300)", "nearest is model.inducing"]),
     (b"method: unii\nseed: x\n", ["method is 'unii'", "nearest is uni", "1 more error"]),

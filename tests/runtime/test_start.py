@@ -37,6 +37,26 @@ alive = [process.pid for process in psutil.process_iter() if process.status() !=
 print(json.dumps([pids, sorted(set(pids) & set(alive))]))
 """
 
+LATE = """
+from distpaml.runtime import start
+from distpaml.runtime.lifeline import remedy
+start.START_LIMIT = 8.0
+with remedy("try again"), start.connected([]):
+    pass
+"""
+BROKEN = """
+import ray
+from distpaml.errors import UserError
+from distpaml.runtime import start
+def init(**_):
+    raise Exception("The current node timed out during startup.")
+ray.init = init
+try:
+    with start.connected([]):
+        pass
+except UserError as error:
+    print(f'"{error}"')
+"""
 HIDDEN = """
 import json, os, ray, sys
 from distpaml.runtime.start import connected
@@ -90,3 +110,15 @@ def test_an_actor_that_reserved_no_gpu_sees_none_on_a_cluster_either():
     with TemporaryDirectory(dir="/tmp") as own:  # a short path, for sockets
         joined, (none, half) = answer(f"HIDDEN = {HIDDEN!r}{CLUSTER}", CUDA_VISIBLE_DEVICES="0,1", RAY_TMPDIR=own)
     assert joined and none == "" and half in ("0", "1")
+
+
+def test_a_ray_that_hangs_while_it_starts_ends_the_command_in_a_sentence():
+    hanging = ALONE | {"RAY_raylet_start_wait_time_s": "0"}  # the driver then waits for its raylet for ever
+    done = subprocess.run([sys.executable, "-c", LATE], capture_output=True, text=True, env=hanging)
+    said = "error: Ray has not started within 8 seconds; try again\n"
+    assert (done.returncode, done.stderr) == (2, said)
+
+
+def test_whatever_ray_raises_when_it_starts_is_a_sentence():
+    said = "Ray did not start on this machine: The current node timed out during startup."
+    assert answer(BROKEN) == said

@@ -122,6 +122,18 @@ SEARCH = "search: {space: {model.inducing: {low: 10, high: 20}}}\n"
         ("seeds: 2\nsearch: {space: {model.inducing: {low: 0, high: 10}}}", (), "model.inducing is 0"),
         (SEARCH + "seeds: 2\noverrides: {runtime.kind: ray}", (), "should be local, not ray"),
         ("seeds: 2\nsearch: {space: {nonsense: {choices: [1]}}}", (), "nonsense"),
+        ("seeds: 200000", (), "seeds is 200000 but should be at most 10000"),
+        ("seeds: 2", ("seeds=1000000000",), "In override 'seeds=1000000000', seeds is 1000000000"),
+        ("methods: [uni, lhs]\nseeds: 9999", (), "more than 10000 runs"),
+        (f"grid: {{{', '.join(f'model.k{i}: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]' for i in range(9))}}}", (), "10000 runs"),
+        (f"grid: {{{', '.join(f'k{i}: [0, 1]' for i in range(30_000))}}}", (), "10000 runs"),
+        (SEARCH + "seeds: 2", ("search.samples=1000000000",), "10000 runs"),
+        (f"seeds: 2\nsearch: {{space: {{seed: {{choices: {list(range(9_999))}}}}}}}", (), "10000 runs"),
+        (f"grid: {{name: [{'x' * 300}]}}", (), "has .* characters, but the name of a folder may have 200"),
+        ("parts: []", (), "parts is \\[\\] but should be a list of sweeps"),
+        ("parts: [1]", (), "parts is \\[1\\] but should be a list of sweeps"),
+        ("parts: {}", (), "parts is {} but should be"),
+        ("parts: [{seads: 2}, {seeds: 3}]", (), "nearest is seeds"),
     ],
 )
 def test_what_is_wrong_is_one_sentence(tmp_path, text, overrides, said):
@@ -129,6 +141,16 @@ def test_what_is_wrong_is_one_sentence(tmp_path, text, overrides, said):
         parts = sweep(tmp_path, text, *overrides)
         search_corners(parts[0]) if parts[0].search else grid_trials(parts)
     assert "\n" not in str(raised.value)
+
+
+def test_parts_without_a_name_are_called_like_their_file_and_share_what_stands_beside_them(tmp_path):
+    parts = sweep(tmp_path, "quick: true\nparts: [{seeds: 2}, {methods: [uni]}]")
+    assert [(part.name, part.quick, len(part.seeds)) for part in parts] == [("mine", True, 2), ("mine", True, 1)]
+
+
+def test_a_sweep_with_too_long_a_name_is_not_found():
+    with pytest.raises(UserError, match="neither a file nor a shipped sweep"):
+        load_sweep("x" * 5000)
 
 
 def test_a_sweep_is_read_without_ray_and_optuna():
