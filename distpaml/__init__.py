@@ -5,12 +5,15 @@ arXiv 2007.08949.
 """
 
 import os
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from distpaml.ask_tell.experiment import Experiment
+    from distpaml.results import results
+    from distpaml.trained import load_run
 
-__all__ = ["Experiment"]
+__all__ = ["Experiment", "load_run", "results"]
 __version__ = "0.1.0"
 
 os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
@@ -20,10 +23,13 @@ MKL reads it at its first call, so it must be set before anything is computed. I
 """
 
 
-def __getattr__(name: str) -> Any:
-    """Load `distpaml.Experiment`, and torch with it, on first use."""
-    if name == "Experiment":
-        from distpaml.ask_tell.experiment import Experiment
+_HOMES = {"Experiment": "distpaml.ask_tell.experiment", "load_run": "distpaml.trained"}
 
-        return Experiment
+
+def __getattr__(name: str) -> Any:
+    """Load what `__all__` names, and torch with it, on first use."""
+    if name == "results":
+        return import_module("distpaml.results")  # a module that can be called: it is a command too
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'distpaml' has no attribute {name!r}")

@@ -27,6 +27,8 @@ class MethodInfo:
     marker: Marker
     has_rounds: bool = True
     """Whether it adds tasks round by round; if not, it is fitted once, to all its tasks."""
+    expect: str = ""
+    """What to expect of it, in one sentence."""
     chooses: bool = False
     """Whether the model decides which task is next: the paper's claims are about these."""
 
@@ -39,11 +41,45 @@ class MethodInfo:
 METHODS: dict[str, MethodInfo] = {
     method.name: method
     for method in (
-        MethodInfo("paml", "PAML", "orange", "", "circle", chooses=True),
-        MethodInfo("paml-pool", "PAML-pool", "blue", "9 3", "square", chooses=True),
-        MethodInfo("uni", "UNI", "purple", "2 3", "triangle"),
-        MethodInfo("lhs", "LHS", "green", "9 3 2 3", "diamond"),
-        MethodInfo("oracle", "oracle", "grey", "1 4", "cross", has_rounds=False),
+        MethodInfo(
+            "paml",
+            "PAML",
+            "orange",
+            "",
+            "circle",
+            expect="The paper's selection rule, literally: on experiment (i) it ends behind uni and lhs under the fair "
+            "measure, because far from the data its decoder reverts to its zero mean, so that it keeps choosing tasks "
+            "near the lower bounds of the box.",
+            chooses=True,
+        ),
+        MethodInfo(
+            "paml-pool",
+            "PAML-pool",
+            "blue",
+            "9 3",
+            "square",
+            expect="The same utility, but candidates are real tasks rather than points decoded from a grid over latent "
+            "space: the default.",
+            chooses=True,
+        ),
+        MethodInfo("uni", "UNI", "purple", "2 3", "triangle", expect="Uniform draws: the baseline to beat."),
+        MethodInfo(
+            "lhs",
+            "LHS",
+            "green",
+            "9 3 2 3",
+            "diamond",
+            expect="The next row of a Latin hypercube: a strong baseline on small boxes.",
+        ),
+        MethodInfo(
+            "oracle",
+            "oracle",
+            "grey",
+            "1 4",
+            "cross",
+            expect="Trained on the test tasks: what the model could reach.",
+            has_rounds=False,
+        ),
     )
 }
 

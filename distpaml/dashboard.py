@@ -4,12 +4,13 @@ import sys
 from argparse import ArgumentParser
 from pathlib import Path
 
+from distpaml.command_line import called
 from distpaml.errors import UserError
 from distpaml.report.live import HOST, PORT, serve, state_of
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = ArgumentParser(prog="python -m distpaml.dashboard", description="The report, live, on this machine only.")
+    parser = ArgumentParser(prog=called("dashboard"), description="The report, live, on this machine only.")
     parser.add_argument("directories", nargs="+", type=Path, metavar="DIR", help="a sweep, a run, or a folder of them")
     parser.add_argument("--port", type=int, default=PORT, help=f"default: {PORT}; 0 takes any free port")
     options = parser.parse_args(arguments)

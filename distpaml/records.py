@@ -28,6 +28,8 @@ from distpaml.config import ExperimentConfig
 from distpaml.data import Dataset
 from distpaml.durable_io import append_durably, cut, locked, sync_folder, write_durably
 from distpaml.errors import UserError
+from distpaml.extension import as_begun, extended
+from distpaml.failures import FILE
 from distpaml.model.meta_model import MetaModel
 from distpaml.model.storage import load_model, serialised
 from distpaml.rounds import Record, Round, State
@@ -56,6 +58,7 @@ class RunDirectory:
                 self._go_back()
             self._check()
             self._recover()
+            self._extend()
             self._held = stack.pop_all()
         return self
 
@@ -111,8 +114,18 @@ class RunDirectory:
         """Nothing but this experiment may be here. Until its first round is finished, not even its config is."""
         if self._config.exists():
             check_same(ExperimentConfig.from_yaml(self._config), self.config, self.path)
-        elif others := [file.name for file in self.path.iterdir() if file.name != "lock"]:
+        elif others := [file.name for file in self.path.iterdir() if file.name not in ("lock", FILE)]:
             raise UserError(f"{self.path} is not the directory of a run: it has {min(others)} but no config.yaml.")
+
+    def _extend(self) -> None:
+        """Write down that there will be more rounds than the run was begun with."""
+        if not self._config.exists():
+            return
+        text = _read(self._config).decode()
+        if ExperimentConfig.from_yaml(self._config).rounds < self.config.rounds:
+            with _writing(self._config):
+                write_durably(self._config, extended(text, self.config.rounds).encode())
+                sync_folder(self.path)
 
     def _recover(self) -> None:
         """Read the finished rounds, and drop a line that was cut off at the end of the file."""
@@ -186,6 +199,11 @@ def read_model(path: Path, round: int) -> MetaModel:
     return load_model(path / _model_file(round))
 
 
+def model_file(path: Path, round: int) -> Path:
+    """Where the run in `path` keeps the model of its newest round."""
+    return path / _model_file(round)
+
+
 def _folder(round: int) -> str:
     return f"round-{round:02d}"
 
@@ -203,7 +221,18 @@ def _remedy(path: Path) -> str:
 
 
 def _verify(path: Path, line: Line, name: str) -> bytes:
+    if name == "config.yaml":
+        return _verified_config(path, line.files[name])
     return read_verified(path / name, line.files[name], _remedy(path))
+
+
+def _verified_config(path: Path, digest: str) -> bytes:
+    """The config, which may have been extended since its checksum was taken."""
+    contents = _read(path / "config.yaml")
+    begun = as_begun(contents.decode(errors="replace")).encode()
+    if begun != contents and checksum(begun) == digest:
+        return contents
+    return read_verified(path / "config.yaml", digest, _remedy(path))
 
 
 def _line(path: Path, round: int) -> Line:
@@ -260,6 +289,16 @@ def _image_arrays(model: MetaModel, first: bool) -> dict[str, Any]:
 
 
 def check_same(kept: ExperimentConfig, now: ExperimentConfig, path: Path) -> None:
+    """Raise if `now` is another experiment than the one in `path`; more rounds are the same experiment, continued."""
+    if now.rounds < kept.rounds:
+        dropped = (
+            f"rounds {now.rounds + 1} to {kept.rounds}" if kept.rounds > now.rounds + 1 else f"round {kept.rounds}"
+        )
+        raise UserError(
+            f"{path} holds {kept.rounds} rounds, and rounds={now.rounds} would drop {dropped}; choose another "
+            f"directory, or rounds={kept.rounds} or more."
+        )
+    now = now.model_copy(update={"rounds": kept.rounds})
     before, after = (dict(_leaves(config.model_dump())) for config in (kept, now))
     for key in {**before, **after}:
         if before.get(key) != after.get(key) and key.partition(".")[0] not in FREE:

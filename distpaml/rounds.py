@@ -29,6 +29,8 @@ class Added(_Plain):
     latent: tuple[float, ...] | None = None
     """Latent of the chosen candidate, if candidates were ranked."""
     utility: float | None = None
+    repeats: int | None = None
+    """Number of the known task that it nearly repeats, if it does: see `distpaml.select.repeats`."""
 
 
 class Record(_Plain):
@@ -110,6 +112,7 @@ class Round:
                 task=tuple(task.tolist()),
                 latent=None if selection.latents is None else tuple(selection.latents[i].tolist()),
                 utility=None if selection.utilities is None else float(selection.utilities[i]),
+                repeats=None if selection.repeats is None else selection.repeats[i],
             )
             for i, (descriptor, task) in enumerate(rows)
         ]

@@ -1,4 +1,4 @@
-"""Run one experiment: `python -m distpaml.run --config cartpole seed=3 --out runs/first`.
+"""Run one experiment: `python -m distpaml.run cartpole seed=3 --out runs/first`.
 
 Stop it at any time; the same command continues from the last finished round.
 """
@@ -13,34 +13,46 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedCo
 from rich.table import Table
 
 from distpaml.catalogue import HEADLINES, planned_rounds
+from distpaml.command_line import add_config, called, config_and_overrides, shown_path
 from distpaml.config import ExperimentConfig, load, shipped
 from distpaml.domains import SimulationError
 from distpaml.errors import UserError, printable
+from distpaml.failures import described, keep, text_of
 from distpaml.runtime.lifeline import remedy
 
 if TYPE_CHECKING:
     from distpaml.rounds import Record
 
+ROOMY = 100
+"""Columns of a terminal from which on the paper's measures are shown too."""
+
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = ArgumentParser(prog="python -m distpaml.run", description="Run one experiment, or continue it.")
-    parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="such as seed=3 or model.inducing=100")
-    parser.add_argument("--config", metavar="FILE|NAME", help=f"a YAML file or one of {', '.join(shipped())}")
+    parser = ArgumentParser(prog=called("run"), description="Run one experiment, or continue it.")
+    add_config(parser, ", ".join(shipped()), "seed=3 or model.inducing=100")
     parser.add_argument("--out", metavar="DIR", help="the run's directory (default: runs/NAME-METHOD-SEED)")
     parser.add_argument("--quick", action="store_true", help="shrink the experiment to about a minute")
     parser.add_argument(
         "--repair", action="store_true", help="if files are damaged, redo all after the last whole round"
     )
+    parser.add_argument("--verbose", action="store_true", help="print the traceback of an error in your own code")
     options = parser.parse_intermixed_args(arguments)
     console = Console(highlight=False)
+    path = Path()
     try:
-        config = load(options.config, options.overrides, options.quick)
+        config = load(*config_and_overrides(options.words, options.config), options.quick)
         path = Path(options.out or config.out or _directory(config, options.quick))
         with remedy("the same command continues from the last finished round."):
             return _run(config, path, options.repair, console)
     except (UserError, SimulationError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    except Exception as error:  # of a domain, a utility, a descriptor or a network of the user's own
+        file = keep(error, path)
+        if options.verbose:
+            print(text_of(error), end="", file=sys.stderr)
+        print(f"error: {described(error)}; the traceback is in {shown_path(file)}.", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print("Stopped; the same command continues from the last finished round.", file=sys.stderr)
         return 130
@@ -51,15 +63,25 @@ def _directory(config: ExperimentConfig, quick: bool) -> str:
 
 
 def _run(config: ExperimentConfig, path: Path, repair: bool, console: Console) -> int:
+    console.print(f"{config.name}, {config.method}, seed {config.seed} → {path}", soft_wrap=True, markup=False)
     from distpaml.report import write_report
     from distpaml.runtime.run_experiment import run_to_end  # loads torch: a misspelt key should not wait for it
 
     with _Display(config, console) as display:
         records = run_to_end(config, path, display.stage, display.finished, repair)
-    console.print(_table(records))
-    console.print(printable(f"Records: {path}"), soft_wrap=True)
-    console.print(printable(f"Report: {write_report([path], path / 'report')}"), soft_wrap=True)
+    console.print(_table(records, list(config.domain.box), _measures(console)))
+    for line in (
+        f"Records: {path}",
+        f"Report: {write_report([path], path / 'report')}",
+        f"In Python: distpaml.load_run({str(path)!r})",
+    ):
+        console.print(printable(line), soft_wrap=True, markup=False)
     return 0
+
+
+def _measures(console: Console) -> tuple[str, ...]:
+    """What fits on a line."""
+    return HEADLINES[:2] if console.is_terminal and console.width < ROOMY else HEADLINES
 
 
 class _Display:
@@ -83,19 +105,28 @@ class _Display:
         self.bar.update(self.task, completed=round, description=f"round {round}: {stage}")
 
     def finished(self, record: "Record") -> None:
-        measures = "  ".join(f"{name} {getattr(record, name):.4f}" for name in HEADLINES)
+        measures = "  ".join(f"{name} {getattr(record, name):.4f}" for name in _measures(self.console))
         seconds = sum(record.seconds.values())
         line = f"round {record.round}/{self.rounds}  tasks {record.tasks}  {measures}  {seconds:.1f} s"
+        repeats = [added.repeats for added in record.added if added.repeats is not None]
         self.console.print(line, soft_wrap=True)
+        if repeats:
+            self.console.print(f"  nearly repeats task {', '.join(map(str, repeats))}", soft_wrap=True)
 
 
-def _table(records: "list[Record]") -> Table:
+def _table(records: "list[Record]", parameters: list[str], measures: tuple[str, ...]) -> Table:
     """The errors of every round, mean over the test tasks, and the tasks that it added."""
-    table = Table("round", "tasks", *HEADLINES, "chosen")
+    units = {"rmse": "std. dev.", "nll": "nats"}
+    heads = (f"{name}\n{units[name.partition('_')[0]]}" for name in measures)
+    table = Table("round", "tasks", *heads, f"chosen\n{', '.join(parameters)}")
     for record in records:
-        measures = (f"{getattr(record, name):.4f}" for name in HEADLINES)
-        chosen = "; ".join(", ".join(f"{value:.3g}" for value in added.descriptor) for added in record.added)
-        table.add_row(str(record.round), str(record.tasks), *measures, chosen if record.round else "")
+        errors = (f"{getattr(record, name):.4f}" for name in measures)
+        chosen = "; ".join(
+            ", ".join(f"{value:.3g}" for value in added.task)
+            + ("" if added.repeats is None else f" (≈ task {added.repeats})")
+            for added in record.added
+        )
+        table.add_row(str(record.round), str(record.tasks), *errors, chosen if record.round else "")
     return table
 
 

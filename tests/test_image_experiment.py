@@ -135,7 +135,6 @@ def test_ones_own_lengths_to_choose_from():
     "overrides, sentence",
     [
         (["method=lhs"], "method is 'lhs', but descriptors are images: a Latin hypercube needs parameters"),
-        (["method=paml-pool"], "set method=paml"),
         (["selection.candidates=latent-grid"], "selection.candidates is 'latent-grid', but descriptors are images"),
         (["rounds=12"], "descriptor.images has 12 different descriptors, but initial=1 and rounds=12"),
         (["domain.name=cartpole", "domain.box={}"], "the domain cartpole has no camera"),

@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 from distpaml.bench import BENCHES
+from distpaml.catalogue import METHODS as CATALOGUE
 from distpaml.config import ExperimentConfig, shipped
 from distpaml.config.load import worked_examples
 from distpaml.select.methods import METHODS
@@ -143,3 +144,9 @@ def test_the_robot_in_ten_lines_is_the_worked_one():
     assert yaml.safe_load(shown)["domain"] == worked["domain"]
     assert len(shown.splitlines()) <= 10
     assert all(f"`{name}`" in README for name in worked_examples())
+
+
+def test_the_readme_says_what_to_expect_of_every_method():
+    plain = README.replace("`", "")
+    for method in CATALOGUE.values():
+        assert f"| {method.name} | {method.expect}" in plain

@@ -52,7 +52,7 @@ def test_where_a_run_goes_unless_it_is_said(tmp_path, monkeypatch):
     [
         (["--config", "cartpol"], "'cartpol' is neither a file nor a shipped experiment; the nearest is cartpole"),
         (["model.inducng=3"], "the nearest is model.inducing"),
-        (["rounds"], "should be dotted.key=value"),
+        (["cartpole", "rounds"], "an override is dotted.key=value"),
         (["selection.utility=suprisal"], "the nearest is surprisal"),
         (["selection.utility=nowhere:f"], "the module nowhere cannot be imported"),
         (["selection.choices=[[1, 1]]", "method=uni"], "need 18"),
@@ -90,6 +90,7 @@ def test_ctrl_c_says_how_to_go_on(tmp_path):
     command = [sys.executable, "-m", "distpaml.run", *SIZE, "rounds=500", "--out", str(tmp_path / "run")]
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as run:
+        assert run.stdout.readline().startswith("cartpole, ")
         assert run.stdout.readline().startswith("round 0/500")
         begin = monotonic()
         run.send_signal(signal.SIGINT)

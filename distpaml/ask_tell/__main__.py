@@ -39,6 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def new(options: Namespace) -> None:
+    """Begin an experiment from a declaration in YAML."""
     from distpaml.ask_tell.declaration import Declaration
     from distpaml.ask_tell.experiment import Experiment
 
@@ -48,6 +49,7 @@ def new(options: Namespace) -> None:
 
 
 def ask(options: Namespace) -> None:
+    """Ask which tasks to try next."""
     experiment = _load(options)
     tasks = experiment.ask(options.n)
     if options.json:
@@ -63,11 +65,13 @@ def ask(options: Namespace) -> None:
 
 
 def tell(options: Namespace) -> None:
+    """Tell what was observed of a task."""
     experiment = _load(options)
     _thank(experiment, experiment.tell(options.id, list(options.files)))
 
 
 def attach(options: Namespace) -> None:
+    """Add what was observed of a task that nobody asked for."""
     experiment = _load(options)
     pairs = [word.partition("=") for word in options.words if "=" in word and not Path(word).exists()]
     files = [word for word in options.words if "=" not in word or Path(word).exists()]
@@ -77,6 +81,7 @@ def attach(options: Namespace) -> None:
 
 
 def fail(options: Namespace) -> None:
+    """Say that a task could not be tried, or withdraw its data."""
     experiment = _load(options)
     event = experiment.fail(options.id, " ".join(options.reason))
     others = experiment.declaration.selection.retry_after
@@ -84,16 +89,14 @@ def fail(options: Namespace) -> None:
 
 
 def status(options: Namespace) -> None:
+    """Show where the experiment stands."""
     experiment = _load(options)
     found = experiment.status()
     if options.json:
         keys = ("id", "state", "descriptor", "transitions", "reason")
         print(json.dumps([{key: getattr(task, key) for key in keys} for task in found.tasks]))
         return
-    _say(
-        f"{experiment.declaration.name}: {found.count('observed')} observed, {found.count('out')} out, "
-        f"{found.count('failed')} failed, {found.transitions} transitions"
-    )
+    _say(f"{experiment.declaration.name}: {found.worded()}")
     for task in found.tasks:
         detail = {"out": "out", "failed": f"failed: {task.reason}"}.get(task.state, f"{task.transitions} transitions")
         _say(f"{_line(experiment, task.id, task.descriptor)}  ({detail})")
@@ -102,6 +105,7 @@ def status(options: Namespace) -> None:
 
 
 def repair(options: Namespace) -> None:
+    """Go back to the last whole line of a damaged journal."""
     from distpaml.ask_tell.journal import Journal
 
     lines, aside = Journal(Path(options.dir)).repair()
@@ -116,7 +120,7 @@ COMMANDS: dict[str, Callable[[Namespace], None]] = {
 def _parser() -> ArgumentParser:
     parser = ArgumentParser(prog="distpaml", description=__doc__, formatter_class=RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    parsers = {name: commands.add_parser(name) for name in COMMANDS}
+    parsers = {name: commands.add_parser(name, description=command.__doc__) for name, command in COMMANDS.items()}
     for name, sub in parsers.items():
         if name != "new":
             sub.add_argument(

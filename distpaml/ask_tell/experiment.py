@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from distpaml.ask_tell import choice
 from distpaml.ask_tell.declaration import Declaration
+from distpaml.ask_tell.forecasts import Forecast, Inferred, embeddings_table, rows_of, values_of
 from distpaml.ask_tell.journal import (
     DECLARATION,
     OTHER,
@@ -43,29 +43,15 @@ from distpaml.durable_io import locked, sync_folder, write_durably
 from distpaml.errors import UserError
 from distpaml.types import Array
 
-if TYPE_CHECKING:  # they load torch, which only models need
+if TYPE_CHECKING:  # they load torch or pandas, which only models need
+    from pandas import DataFrame
+
     from distpaml.ask_tell.models import Models
     from distpaml.model.meta_model import MetaModel
     from distpaml.model.posterior import Latents
 
 MOST = 1000
 """Tasks that can be asked for at once."""
-
-
-@dataclass(frozen=True, eq=False)
-class Forecast:
-    """What the model expects, in declared units; row 0 is the start."""
-
-    mean: Array  # [T + 1, D]
-    deviation: Array  # [T + 1, D], one standard deviation
-
-
-@dataclass(frozen=True, eq=False)
-class Inferred:
-    """What a trajectory says about its task's latent."""
-
-    mean: Array  # [Q]
-    variance: Array  # [Q]
 
 
 @dataclass(frozen=True)
@@ -83,6 +69,11 @@ class Status:
     @property
     def transitions(self) -> int:
         return sum(task.transitions for task in self.tasks)
+
+    def worded(self) -> str:
+        """In a few words."""
+        counts = ", ".join(f"{self.count(state)} {state}" for state in ("observed", "out", "failed"))
+        return f"{counts}, {self.transitions} transitions"
 
 
 class Experiment:
@@ -122,6 +113,9 @@ class Experiment:
         self = cls.__new__(cls)
         self._open(folder, declaration)
         return self
+
+    def __repr__(self) -> str:
+        return f"<Experiment {self.declaration.name} in {self.directory}: {self.status().worded()}>"
 
     def _open(self, folder: Path, declaration: Declaration) -> None:
         self.directory, self.declaration = folder, declaration
@@ -189,22 +183,26 @@ class Experiment:
             self._append(event)
         return event
 
-    def predict(
-        self, task: Any, controls: ArrayLike | None = None, start: ArrayLike | None = None, samples: int = 100
-    ) -> Forecast:
+    def predict(self, task: Any, controls: Any = None, start: Any = None, samples: int = 100) -> Forecast:
         """Where `controls` [T, U] lead from the state `start` [D], in declared units, by sampled rollouts.
 
-        `task` is a descriptor, the number of an observed task, or a trajectory from which the latent is inferred. What
-        is not given is taken from the trajectory, from the task's first one, or from the newest one there is: the same
-        controls from the same start. Controls that are given go on from the end of a trajectory.
+        `task` is a descriptor, the number of an observed task, a latent, or a trajectory from which the latent is
+        inferred. What is not given is taken from the trajectory, from the task's first one, or from the newest one
+        there is: the same controls from the same start. Controls that are given go on from the end of a trajectory.
         """
+        states = self.rollout(task, controls, start, samples)
+        return Forecast(states.mean(axis=0), states.std(axis=0), self.declaration.states, self.declaration.dt)
+
+    def rollout(self, task: Any, controls: Any = None, start: Any = None, samples: int = 100) -> Array:
+        """The sampled trajectories [S, T + 1, D] behind `predict`, in declared units."""
         from distpaml.ask_tell import predictions
 
         d = self.declaration
         scale = np.array([d.scale(name) for name in d.states])
-        signal = None if controls is None else _rows(controls, len(d.controls), "controls")
-        begin = None if start is None else _rows([start], len(d.states), "start")[0] * scale
-        recording = None if isinstance(task, int) or self._is_descriptor(task) else record(task, d)
+        signal = None if controls is None else rows_of(controls, d.controls, "controls")
+        begin = None if start is None else values_of(start, d.states, "start") * scale
+        given = isinstance(task, int | Inferred) or self._is_descriptor(task)
+        recording = None if given else record(task, d)
         with self._writing() as state:
             model = self._model(state)
             latents = self._latents(task, recording, model, state)
@@ -213,8 +211,7 @@ class Experiment:
             if begin is None:
                 begin = like.states[0][0] if signal is None or recording is None else like.states[-1][-1]
             signal = like.controls[0] if signal is None else signal
-            states = predictions.trajectories(model, latents, begin, signal, d, samples)
-        return Forecast(states.mean(axis=0) / scale, states.std(axis=0) / scale)
+            return predictions.trajectories(model, latents, begin, signal, d, samples) / scale
 
     def infer(self, trajectory: Any, descriptor: Mapping[str, Any] | None = None) -> Inferred:
         """q(h) of a task from a trajectory, and from its descriptor if that is given."""
@@ -225,6 +222,13 @@ class Experiment:
         with self._writing() as state:
             latents = predictions.of_recording(self._model(state), recording, self.declaration, encoded)
         return Inferred(latents.mean[0].numpy(), latents.variance[0].numpy())
+
+    @property
+    def embeddings(self) -> "DataFrame":
+        """q(h) of the observed tasks, a row each: the descriptor, means h1, h2, … and standard deviations."""
+        with self._writing() as state:
+            latents = self._model(state).embeddings
+            return embeddings_table(latents, [{"task": id, **state.tasks[id].descriptor} for id in state.order])
 
     def status(self) -> Status:
         """Where the experiment stands; nothing is locked or changed."""
@@ -301,21 +305,13 @@ class Experiment:
 
         if recording is not None:
             return predictions.of_recording(model, recording, self.declaration, None)
+        if isinstance(task, Inferred):
+            return predictions.of_latent(model, task)
         if isinstance(task, int):
             if self._task(task, state).state != "observed":
                 raise UserError(f"Task {task} has not been observed; give its descriptor instead.")
             return predictions.of_observed(model, state.order.index(task))
         return predictions.of_descriptor(model, self.space.encode([self.space.check(task)])[0])
-
-
-def _rows(values: Any, width: int, name: str) -> Array:
-    try:
-        rows = np.asarray(values, dtype=float)
-    except (TypeError, ValueError):
-        rows = np.empty(0)
-    if rows.ndim != 2 or rows.shape[1] != width or not len(rows) or not np.isfinite(rows).all():
-        raise UserError(f"{name} should be {'rows of ' if name == 'controls' else ''}{width} finite numbers.")
-    return rows
 
 
 def _read(folder: Path) -> Declaration | None:

@@ -5,8 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from distpaml.ask_tell.declaration import Declaration
+from distpaml.ask_tell.forecasts import Inferred
 from distpaml.ask_tell.models import as_dataset, threads
 from distpaml.ask_tell.recordings import Recording
+from distpaml.errors import UserError
 from distpaml.model.meta_model import MetaModel
 from distpaml.model.posterior import Latents
 from distpaml.model.rollouts import rollout
@@ -24,6 +26,14 @@ def of_recording(model: MetaModel, recording: Recording, declaration: Declaratio
 def of_observed(model: MetaModel, row: int) -> Latents:
     """q(h) of a task that the model was fitted to."""
     return model.embeddings.take(slice(row, row + 1))
+
+
+def of_latent(model: MetaModel, latent: Inferred) -> Latents:
+    """q(h) that is known already."""
+    like, size = model.embeddings.mean, model.embeddings.mean.shape[1]
+    if latent.mean.shape != (size,):
+        raise UserError(f"A latent has {size} dimensions here, not {latent.mean.size}.")
+    return Latents(like.new_tensor(latent.mean)[None], like.new_tensor(latent.variance)[None])
 
 
 def of_descriptor(model: MetaModel, encoded: Array) -> Latents:

@@ -7,12 +7,13 @@ from importlib import import_module
 from pathlib import Path
 
 from distpaml.bench import BENCHES, Result
+from distpaml.command_line import called
 from distpaml.errors import UserError
 from distpaml.names import nearest
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m distpaml.bench", description=__doc__)
+    parser = argparse.ArgumentParser(prog=called("bench"), description="Run the named benchmarks, or all of them.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of: {', '.join(BENCHES)}; none means all")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write one JSON object per line")
     parser.add_argument("--experiment", metavar="NAME", help="what `infer`, `trial`, `loop` and `capacity` run")

@@ -1,27 +1,23 @@
-"""Print an experiment with every key resolved: `python -m distpaml.config cartpole seed=3 --quick`."""
+"""Print an experiment with every key: `python -m distpaml.config cartpole seed=3 --quick [--explain]`."""
 
 import sys
 from argparse import ArgumentParser
 
+from distpaml.command_line import add_config, called, config_and_overrides
+from distpaml.config.explain import explained
 from distpaml.config.load import load, shipped
 from distpaml.errors import UserError
 
 
 def main() -> int:
-    parser = ArgumentParser(prog="python -m distpaml.config", description="Print an experiment's resolved YAML.")
-    parser.add_argument(
-        "words",
-        nargs="*",
-        metavar="CONFIG | KEY=VALUE",
-        help=f"a YAML file or one of {', '.join(shipped())}, then overrides such as model.inducing=100",
-    )
+    parser = ArgumentParser(prog=called("config"), description="Print an experiment as YAML, with every key resolved.")
+    add_config(parser, ", ".join(shipped()), "model.inducing=100")
     parser.add_argument("--quick", action="store_true", help="shrink the experiment to about a minute")
-    arguments = parser.parse_intermixed_args()
-    config, overrides = None, arguments.words
-    if overrides and "=" not in overrides[0]:
-        config, *overrides = overrides
+    parser.add_argument("--explain", action="store_true", help="say what every key means")
+    options = parser.parse_intermixed_args()
     try:
-        print(load(config, overrides, arguments.quick).to_yaml(), end="")
+        config = load(*config_and_overrides(options.words, options.config), options.quick)
+        print(explained(config) if options.explain else config.to_yaml(), end="")
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

@@ -76,6 +76,14 @@ class FitConfig(Section):
     """Tasks in a mini-batch of a stochastic fit; all of them while there are fewer."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where the model computes; `auto`: on the GPU that the process was given, else on the CPU."""
+
+    @field_validator("device", mode="before")
+    @classmethod
+    def _not_gpu(cls, device: Any) -> Any:
+        if device == "gpu":
+            raise ValueError("should be auto, cpu or cuda; a GPU is cuda")
+        return device
+
     shards: Positive = 1
     """Parts that the tasks of a collapsed fit are split into."""
     image_adam_steps: Positive = 300
@@ -137,8 +145,8 @@ class RuntimeConfig(Section):
 class ExperimentConfig(Section):
     """One experiment: a method on a domain, with a seed."""
 
-    method: Annotated[str, one_of(METHODS)] = "paml"
-    """`paml`: as the paper; `paml-pool`: among real tasks; `uni`, `lhs`: baselines; `oracle`: all data."""
+    method: Annotated[str, one_of(METHODS)] = "paml-pool"
+    """`paml-pool`: among real tasks; `paml`: the paper's literal one; `uni`, `lhs`: baselines; `oracle`: all data."""
     seed: Annotated[int, Field(ge=0)] = 0
     """Root of every random stream; methods of one seed share initial tasks, controls and test data."""
     initial: Positive = 3

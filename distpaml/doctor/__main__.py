@@ -5,14 +5,13 @@ from argparse import ArgumentParser
 from collections.abc import Sequence
 from functools import partial
 
+from distpaml.command_line import called
 from distpaml.doctor import checks
 from distpaml.errors import UserError
 
 
 def main(arguments: Sequence[str] = ()) -> int:
-    parser = ArgumentParser(
-        prog="python -m distpaml.doctor", description="Check what works here, and how to fix what does not."
-    )
+    parser = ArgumentParser(prog=called("doctor"), description="Check what works here, and how to fix what does not.")
     parser.add_argument("--storage", metavar="DIR", help="test a sweep's --out on all machines: a folder or s3://…")
     where = parser.parse_args(arguments).storage
     wanted = dict(checks.CHECKS)

@@ -141,6 +141,7 @@ def storage(where: str) -> str:
     from distpaml.sweep.storage import Storage
 
     trial = Storage.of(where).inside(f".doctor-{uuid4().hex[:8]}")
+    missing = trial.missing_folders()
     seen = Storage(trial.where, trial.identify())
     machines: list[Machine] = []
     try:
@@ -149,6 +150,8 @@ def storage(where: str) -> str:
                 machines = survey(seen)
     finally:
         trial.remove()
+        seen.forget_copy()
+        trial.remove_empty(missing)
     for machine in machines:
         if machine.trouble:
             raise UserError(machine.trouble.replace(trial.where, where).replace("the sweep's folder", "the folder"))

@@ -39,7 +39,10 @@ class Probe:
     def about(self, storage: Storage | None) -> tuple[str, dict[str, str], str | None]:
         take_over()
         versions = {"Python": platform.python_version()} | {name: version(name) for name in PACKAGES}
-        return socket.gethostname(), versions, trouble(storage, 5.0) if storage else None
+        problem = trouble(storage, 5.0) if storage else None
+        if storage:
+            storage.forget_copy()
+        return socket.gethostname(), versions, problem
 
     def time(self) -> float:
         return time.time()

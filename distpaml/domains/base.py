@@ -35,6 +35,8 @@ class Domain(ABC):
     """C of the alternating ramp: controls lie in [-C, C]."""
     alternations: ClassVar[int]
     """How often the control changes its sign within a trajectory, plus one."""
+    units: ClassVar[Mapping[str, str]] = {}
+    """Units of task parameters, states and controls by name, for the axes of figures."""
     controls: ClassVar[tuple[str, ...]] = ("control",)
     """Names of the controls."""
     limits: ClassVar[Mapping[str, tuple[float, float]]] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -24,6 +25,17 @@ class CartDoublePole(MujocoDomain):
     name = "cart_double_pole"
     box: ClassVar = {"inner_length": (0.5, 3.0), "outer_length": (0.5, 3.0)}
     states = ("x", "theta_1", "theta_2", "x_dot", "theta_1_dot", "theta_2_dot")
+    units: ClassVar[Mapping[str, str]] = {
+        "inner_length": "m",
+        "outer_length": "m",
+        "x": "m",
+        "theta_1": "rad",
+        "theta_2": "rad",
+        "x_dot": "m/s",
+        "theta_1_dot": "rad/s",
+        "theta_2_dot": "rad/s",
+        "control": "N",
+    }
     angles = ("theta_1", "theta_2")
     dt = 0.05
     control_limit = 25.0

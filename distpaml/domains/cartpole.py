@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -24,6 +25,15 @@ class CartPole(MujocoDomain):
     name = "cartpole"
     box: ClassVar = {"pole_mass": (0.5, 5.0), "pole_length": (0.5, 2.0)}
     states = ("x", "theta", "x_dot", "theta_dot")
+    units: ClassVar[Mapping[str, str]] = {
+        "pole_mass": "kg",
+        "pole_length": "m",
+        "x": "m",
+        "theta": "rad",
+        "x_dot": "m/s",
+        "theta_dot": "rad/s",
+        "control": "N",
+    }
     angles = ("theta",)
     dt = 0.125
     control_limit = 25.0

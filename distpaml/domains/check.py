@@ -4,47 +4,50 @@ A YAML file, or the name of a shipped experiment, is checked as it says: a famil
 """
 
 import sys
+from argparse import ArgumentParser
 
+from distpaml.command_line import called
 from distpaml.domains import DOMAINS, Domain, get_domain
 from distpaml.domains.contract import check_domain
 from distpaml.errors import UserError
+from distpaml.failures import described
 
 __all__ = ["check_domain"]
 
 
-def main(arguments: list[str]) -> int:
+def main(arguments: list[str] | None = None) -> int:
     """Print a sentence per fault; 0 if there is none, 1 if there are, 2 if there is no such domain."""
-    if len(arguments) != 1:
-        print("usage: python -m distpaml.domains.check NAME|MODULE:CLASS|FILE.yaml", file=sys.stderr)
-        return 2
+    parser = ArgumentParser(prog=called("domains.check"), description="Does a domain keep its contract?")
+    parser.add_argument("name", metavar="CONFIG", help="a domain, one's own as module:Class, or a YAML file")
+    name = parser.parse_args(arguments).name
     try:
-        if (family := _family(arguments[0])) is not None:
-            return _said(arguments[0], check_domain(family))
-        domain = get_domain(arguments[0])
+        if (family := _family(name)) is not None:
+            return _said(name, check_domain(family))
+        domain = get_domain(name)
     except UserError as error:
-        print(error, file=sys.stderr)
+        print(f"error: {error}", file=sys.stderr)
         return 2
     faults = 0
     for variant in domain.variants:
         try:
             sentences = check_domain(domain(variant))
         except Exception as error:
-            sentences = [f"constructing it raised {type(error).__name__}: {error}"]
+            sentences = [f"constructing it raised {described(error)}"]
         for sentence in sentences:
-            print(f"{arguments[0]}, variant {variant}: {sentence}")
+            print(f"{name}, variant {variant}: {sentence}")
         faults += len(sentences)
     if not faults:
-        print(f"{arguments[0]} keeps the contract of a domain in variant {', '.join(domain.variants)}")
+        print(f"{name} keeps the contract of a domain in variant {', '.join(domain.variants)}")
     return 1 if faults else 0
 
 
 def _family(name: str) -> Domain | None:
-    """The domain of a config: of a YAML file, or of a worked example."""
+    """The domain of a config: of a YAML file, or of one that is shipped."""
     if name in DOMAINS or ":" in name:
         return None
-    from distpaml.config.load import load, worked_examples
+    from distpaml.config.load import load, shipped, worked_examples
 
-    if not name.endswith((".yaml", ".yml")) and name not in worked_examples():
+    if not name.endswith((".yaml", ".yml")) and name not in shipped() | worked_examples():
         return None
     return load(name).domain.make()
 
@@ -58,4 +61,4 @@ def _said(name: str, sentences: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

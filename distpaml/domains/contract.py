@@ -8,6 +8,7 @@ import numpy as np
 
 from distpaml.domains.base import Domain
 from distpaml.domains.signals import default_signals
+from distpaml.failures import described
 from distpaml.types import Array
 
 CORNERS = 64
@@ -19,7 +20,7 @@ def check_domain(domain: Domain) -> list[str]:
     try:
         return list(_attribute_faults(domain)) or list(_start_faults(domain)) or list(_simulation_faults(domain))
     except Exception as error:
-        return [f"{_origin(error)} raised {type(error).__name__}: {error}"]
+        return [f"{_origin(error)} raised {described(error)}"]
 
 
 def _attribute_faults(domain: Domain) -> Iterator[str]:

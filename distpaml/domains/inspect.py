@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from distpaml.command_line import called
 from distpaml.domains.elements import Address, attributes, is_open, names_of, number
 from distpaml.domains.family import FamilyError
 from distpaml.domains.model_files import ModelError, label_of, read_model
@@ -41,7 +42,9 @@ SUGGESTED = 3
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = ArgumentParser(prog="python -m distpaml.domains.inspect", description=__doc__.partition("\n")[0])
+    parser = ArgumentParser(
+        prog=called("domains.inspect"), description="What of a model can be varied, and a YAML file."
+    )
     parser.add_argument("model", help="an MJCF file, dm_control:NAME, gymnasium:NAME, or a YAML file with a family")
     parser.add_argument("--all", action="store_true", help="list every number, not only those one would want to vary")
     parser.add_argument(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -24,6 +25,15 @@ class Pendubot(MujocoDomain):
     name = "pendubot"
     box: ClassVar = {"upper_length": (0.6, 3.0), "lower_length": (0.6, 3.0)}
     states = ("shoulder", "elbow", "shoulder_dot", "elbow_dot")
+    units: ClassVar[Mapping[str, str]] = {
+        "upper_length": "m",
+        "lower_length": "m",
+        "shoulder": "rad",
+        "elbow": "rad",
+        "shoulder_dot": "rad/s",
+        "elbow_dot": "rad/s",
+        "control": "Nm",
+    }
     angles = ("shoulder", "elbow")
     dt = 0.05
     control_limit = 10.0

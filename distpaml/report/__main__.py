@@ -4,12 +4,13 @@ import sys
 from argparse import ArgumentParser
 from pathlib import Path
 
+from distpaml.command_line import called
 from distpaml.errors import UserError
 from distpaml.report import write_report
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = ArgumentParser(prog="python -m distpaml.report", description="One page about runs and sweeps.")
+    parser = ArgumentParser(prog=called("report"), description="One page about runs and sweeps.")
     parser.add_argument("directories", nargs="+", type=Path, metavar="DIR", help="a sweep, a run, or a folder of them")
     parser.add_argument("--out", type=Path, metavar="DIR", help="where to write (default: DIR/report)")
     parser.add_argument(

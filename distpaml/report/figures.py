@@ -50,7 +50,8 @@ def write_figures(tree: dict[str, Any], folder: Path) -> list[Path]:
                 "chosen": chosen(entry),
                 "stages": stage_times(entry),
             }
-            run = next((run for run in entry["runs"] if str(run["id"]) in tree["details"]), None)
+            detailed = [run for run in entry["runs"] if str(run["id"]) in tree["details"]]
+            run = next((run for run in detailed if run["group"] == entry["best"]), next(iter(detailed), None))
             if run is not None:
                 detail = tree["details"][str(run["id"])]
                 figures["latent"] = latent(entry, run, detail["latent"])
@@ -133,6 +134,7 @@ def differences(entry: dict[str, Any]) -> Figure | None:
 def chosen(entry: dict[str, Any]) -> Figure | None:
     """Chosen tasks in the first two parameters, one panel per method, all seeds."""
     groups = [(n, group) for n, group in enumerate(entry["groups"]) if group["has_rounds"]][:MOST]
+    groups.sort(key=lambda pair: pair[0] != entry["best"])
     if len(entry["parameters"]) < 2 or not groups:
         return None
     first, second = entry["parameters"][:2]
@@ -152,9 +154,9 @@ def chosen(entry: dict[str, Any]) -> Figure | None:
         axis.scatter(*added.T, s=12, marker=marker, color=colour, alpha=0.7, lw=0)
         axis.set_title(group["label"], fontsize=8)
     for axis in axes[-1]:
-        axis.set_xlabel(first["name"].replace("_", " "))
+        axis.set_xlabel(_with_unit(first))
     for axis in axes[:, 0]:
-        axis.set_ylabel(second["name"].replace("_", " "))
+        axis.set_ylabel(_with_unit(second))
     return figure
 
 
@@ -174,7 +176,7 @@ def latent(entry: dict[str, Any], run: dict[str, Any], detail: dict[str, Any]) -
     dots = axis.scatter(x, y, s=22, c=values, cmap="viridis", norm=norm, edgecolors=INK, lw=0.5, zorder=3)
     for centre, task in zip(mean, run["tasks"], strict=True):
         axis.annotate(str(task[0]), tuple(centre), xytext=(3, 3), textcoords="offset points", fontsize=6)
-    figure.colorbar(dots, label=parameter["name"].replace("_", " "))
+    figure.colorbar(dots, label=_with_unit(parameter))
     axis.set(xlabel="h1", ylabel="h2", title=f"{entry['groups'][run['group']]['label']}, seed {run['seed']}")
     return figure
 
@@ -244,6 +246,11 @@ def _style(entry: dict[str, Any], number: int) -> tuple[str, Any, str]:
 
 def _named(measure: str) -> str:
     return f"{MEASURES[measure].label} ({MEASURES[measure].unit})"
+
+
+def _with_unit(parameter: dict[str, Any]) -> str:
+    name = parameter["name"].replace("_", " ")
+    return f"{name} ({parameter['unit']})" if parameter["unit"] else name
 
 
 def _safe(name: str) -> str:

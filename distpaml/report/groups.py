@@ -62,15 +62,19 @@ def experiments(found: Collection) -> list[ExperimentRuns]:
     ]
 
 
-def _groups(runs: Sequence[Run], problems: list[Problem]) -> list[Group]:
+def variants(runs: Sequence[Run]) -> list[dict[str, Any]]:
+    """For every run of an experiment, the values of the keys in which the runs differ."""
     flat = [{key: json.dumps(value) for key, value in leaves(run.config)} for run in runs]
     keys = dict.fromkeys(key for leaf in flat for key in leaf if key.partition(".")[0] not in UNIMPORTANT)
     told = [key for key in keys if not key.startswith(CONTENTS)]
     differing = [key for key in told if len({leaf.get(key) for leaf in flat}) > 1]
+    return [{key: json.loads(leaf[key]) if key in leaf else None for key in differing} for leaf in flat]
+
+
+def _groups(runs: Sequence[Run], problems: list[Problem]) -> list[Group]:
     groups: dict[tuple, Group] = {}
-    for run, leaf in zip(runs, flat, strict=True):
-        variant = {key: json.loads(leaf[key]) if key in leaf else None for key in differing}
-        identity = run.method, sample(run), *(leaf.get(key) for key in differing)
+    for run, variant in zip(runs, variants(runs), strict=True):
+        identity = run.method, sample(run), json.dumps(variant)
         group = groups.setdefault(identity, Group(run.method, variant, "", []))
         twin = next((other for other in group.runs if other.seed == run.seed), None)
         if twin is None:

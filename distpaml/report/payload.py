@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from distpaml.catalogue import ERRORS, MEASURES, METHODS, baselines, planned_rounds
+from distpaml.domains import DOMAINS
 from distpaml.report.claims import claims
 from distpaml.report.collect import Collection, Problem, Run
 from distpaml.report.groups import ExperimentRuns, Group, experiments
@@ -83,15 +84,21 @@ def _experiment(part: ExperimentRuns, identity: dict[int, int]) -> dict[str, Any
     for key, fact in keys.items():
         if key in varied:
             facts[fact] = "varies"
+    compared = _table(part)
+    known = DOMAINS.get(str(config["domain"].get("name")))
+    units = known.units if known else {}
     return {
         "name": part.name,
         "facts": {key: str(value) for key, value in facts.items() if value is not None},
-        "parameters": [{"name": name, "low": low, "high": high} for name, (low, high) in box.items()],
+        "parameters": [
+            {"name": name, "low": low, "high": high, "unit": units.get(name)} for name, (low, high) in box.items()
+        ],
         "hidden": list(descriptor.get("hidden") or []),
         "groups": [
             _group(group, identity) | {"style": style} for group, style in zip(part.groups, styles, strict=True)
         ],
-        "table": _table(part),
+        "table": compared,
+        "best": _best([row for row in compared["rmse"] if _has_rounds(part.groups[row["group"]].method)]),
         "claims": [asdict(verdict) for verdict in claims(part)] if len(part.groups) <= COMPARED else [],
         "runs": [_run(run, identity, len(extra), part) for run in part.runs],
         "shots": _shots(part),
@@ -125,10 +132,9 @@ def _group(group: Group, identity: dict[int, int]) -> dict[str, Any]:
 
 
 def _table(part: ExperimentRuns) -> dict[str, list[dict[str, Any]]]:
-    """By error, one row per group that adds tasks: last error, area, differences to the baselines."""
+    """By error, one row per group: last error, area, differences to the baselines, which an oracle has not."""
     table: dict[str, list[dict[str, Any]]] = {measure: [] for measure in ERRORS}
-    adding = [(number, group) for number, group in enumerate(part.groups) if _has_rounds(group.method)]
-    best = sorted(adding, key=lambda entry: entry[1].curves.mean("rmse")[0][-1])[:COMPARED]
+    best = sorted(enumerate(part.groups), key=lambda entry: entry[1].curves.mean("rmse")[0][-1])[:COMPARED]
     for number, group in sorted(best, key=lambda entry: entry[0]):
         for measure in ERRORS:
             rows = list(group.curves.finished().values())
@@ -142,12 +148,18 @@ def _table(part: ExperimentRuns) -> dict[str, list[dict[str, Any]]]:
             }
             for name in baselines():
                 baseline = part.baseline(group, name)
-                if baseline is not None and baseline is not group:
+                if baseline is not None and baseline is not group and _has_rounds(group.method):
                     for what, at in (("area", None), ("last", -1)):
                         difference = paired(group.curves, baseline.curves, measure, at)
                         row[f"{what}-{name}"] = None if difference is None else _rounded(asdict(difference))
             table[measure].append(row)
     return table
+
+
+def _best(rows: list[dict[str, Any]]) -> int | None:
+    """The group with the smallest mean error over the horizon, be it a baseline."""
+    ranked = [row for row in rows if row["area"][0] is not None]
+    return min(ranked, key=lambda row: row["area"][0])["group"] if ranked else None
 
 
 def _has_rounds(method: str) -> bool:
@@ -184,6 +196,7 @@ def _run(run: Run, identity: dict[int, int], extra: int, part: ExperimentRuns) -
         "rounds": len(run.records) - 1,
         "path": str(run.path),
         "tasks": tasks,
+        "repeats": [added.repeats for record in run.records for added in record.added if _has_rounds(run.method)],
         "valid": [None if record.candidates is None else record.candidates.valid for record in run.records],
         "fallbacks": [
             record.round for record in run.records if record.candidates is not None and record.candidates.fallback

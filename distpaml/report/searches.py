@@ -63,6 +63,7 @@ def _search(sweep: Sweep, asked: dict[str, Any], runs: list[Run]) -> dict[str, A
     text = (members[best["name"]][0].path / "config.yaml").read_text(encoding="utf-8")
     return {
         "name": str(sweep.asked.get("name") or sweep.path.name),
+        "runs": sorted({run.experiment for run in runs}),
         "objective": objective,
         "mode": mode,
         "space": space,

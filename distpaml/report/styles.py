@@ -25,21 +25,28 @@ Style = dict[str, str]
 
 
 def group_styles(methods: Sequence[str]) -> list[Style]:
-    """The styles of groups with these methods: the method's own for its only group, others in turn."""
-    count, seen, styles = Counter(methods), Counter[str](), []
-    for method in methods:
-        info = METHODS.get(method)
-        if info and count[method] == 1:
-            styles.append({"colour": info.colour, "dashes": info.dashes, "marker": info.marker})
-            continue
-        place = seen[method] + (IN_TURN.index(info.colour) if info and info.colour in IN_TURN else 4)
-        seen[method] += 1
-        fixed = info is not None and not info.has_rounds
-        colour = "grey" if fixed else IN_TURN[place % len(IN_TURN)]
-        styles.append(
-            {"colour": colour, "dashes": DASHES[place % len(DASHES)], "marker": MARKERS[place % len(MARKERS)]}
-        )
+    """The styles of groups with these methods: the method's own for its only group; no two groups share one."""
+    own: dict[str, Style] = {
+        name: {"colour": info.colour, "dashes": info.dashes, "marker": info.marker}
+        for name, info in METHODS.items()
+        if Counter(methods)[name] == 1
+    }
+    styles = list[Style]()
+    for number, method in enumerate(methods):
+        fixed = method in METHODS and not METHODS[method].has_rounds
+        every = _every(["grey"] if fixed else IN_TURN)
+        free = (style for style in every if style not in styles and style not in own.values())
+        styles.append(own.get(method) or next(free, every[number % len(every)]))
     return styles
+
+
+def _every(colours: Sequence[str]) -> list[Style]:
+    """All styles of these colours; the colour changes fastest, and dashes and marker with it."""
+    return [
+        {"colour": colour, "dashes": DASHES[(turn + c) % len(DASHES)], "marker": MARKERS[(turn + c) % len(MARKERS)]}
+        for turn in range(len(DASHES) * len(MARKERS))
+        for c, colour in enumerate(colours)
+    ]
 
 
 def css() -> str:

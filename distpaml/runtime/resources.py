@@ -65,6 +65,11 @@ def check_fits(config: ExperimentConfig, nodes: Sequence[Mapping[str, float]]) -
         raise UserError(sentence)
 
 
+def total(needs: Sequence[Bundle]) -> str:
+    """All bundles together, in words."""
+    return _said(needs)
+
+
 def _said(bundles: Sequence[Mapping[str, float]]) -> str:
     kinds = {"CPU": "CPU", "GPU": "GPU"}
     totals = {kind: sum(bundle.get(kind, 0.0) for bundle in bundles) for kind in kinds}

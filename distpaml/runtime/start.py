@@ -20,6 +20,7 @@ from distpaml.errors import UserError
 from distpaml.plugins import own_modules
 from distpaml.runtime.environment import own_environment
 from distpaml.runtime.lifeline import daemons_of, in_time, is_alive, watched, with_descendants, with_remedy
+from distpaml.runtime.reachable import check_reachable
 from distpaml.runtime.resources import check_fits
 
 QUIET = {"RAY_DEDUP_LOGS": "0", "RAY_IGNORE_UNHANDLED_ERRORS": "1"}
@@ -52,6 +53,8 @@ def _connection(address: str | None, configs: Iterable[ExperimentConfig], verbos
     quiet: dict[str, Any] = {} if verbose else {"log_to_driver": False, "logging_level": "error"}
     modules = own_modules(name for config in configs for name in plugin_names(config))
     terminate, before = signal.getsignal(signal.SIGTERM), set(psutil.Process().children())
+    if address:
+        check_reachable(address)
     try:
         try:
             with in_time(START_LIMIT, f"Ray has not started within {START_LIMIT:g} seconds"):

@@ -4,7 +4,7 @@ A method is a class marked with `@implements` and an entry of the same name in `
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from distpaml.data.tasks import Tasks, TaskSet
 from distpaml.errors import UserError
 from distpaml.model.meta_model import MetaModel
 from distpaml.select.candidates import Candidates, descriptor_pool, fine_pool, image_pool, latent_grid
+from distpaml.select.repeats import near_repeats
 from distpaml.select.scoring import Best
 from distpaml.select.utilities import SelectionContext, get_utility
 from distpaml.types import Array
@@ -42,6 +43,7 @@ class Selection:
     latents: Array | None = None  # [B, Q]
     utilities: Array | None = None  # [B]
     counts: CandidateCounts | None = None
+    repeats: tuple[int | None, ...] | None = None  # [B], numbers of the known tasks that are nearly repeated
 
 
 class Method:
@@ -61,7 +63,13 @@ class Method:
         return self.task_set.initial()
 
     def choose(self, model: MetaModel, data: Dataset, rank: Rank) -> Selection:
-        """The next tasks, given the model of all data so far."""
+        """The next tasks, given the model of all data so far; those that nearly repeat a known one are marked."""
+        selection, shown = self.select(model, data, rank), self.task_set.descriptor
+        repeats = near_repeats(selection.descriptors, data.descriptors, shown.low, shown.high)
+        return replace(selection, repeats=repeats)
+
+    def select(self, model: MetaModel, data: Dataset, rank: Rank) -> Selection:
+        """What `choose` marks."""
         raise NotImplementedError
 
 
@@ -83,7 +91,7 @@ def implements(name: str) -> Callable[[type[Method]], type[Method]]:
 class Uniform(Method):
     """Independent draws, from the box or from the user's choices that are left."""
 
-    def choose(self, model: MetaModel, data: Dataset, rank: Rank) -> Selection:
+    def select(self, model: MetaModel, data: Dataset, rank: Rank) -> Selection:
         seed, indices = self.config.seed, range(len(data), len(data) + self.batch)
         if self.task_set.choices is not None:
             left = self.task_set.unused(self.task_set.choices, data.descriptors)
@@ -99,7 +107,7 @@ class LatinHypercube(Method):
 
     not_for_images = "a Latin hypercube needs parameters, which are not shown; take paml, uni or oracle"
 
-    def choose(self, model: MetaModel, data: Dataset, rank: Rank) -> Selection:
+    def select(self, model: MetaModel, data: Dataset, rank: Rank) -> Selection:
         return Selection(self.task_set.design[len(data) : len(data) + self.batch])
 
 
@@ -145,7 +153,7 @@ class Paml(Method):
                 "set method=paml-pool or selection.candidates=descriptor-pool."
             )
 
-    def choose(self, model: MetaModel, data: Dataset, rank: Rank) -> Selection:
+    def select(self, model: MetaModel, data: Dataset, rank: Rank) -> Selection:
         candidates = self.candidates(model, data)
         context = SelectionContext.of(model, data, candidates.mean)
         left, chosen = candidates, []
@@ -174,10 +182,9 @@ class Paml(Method):
 
 @implements("paml-pool")
 class PamlPool(Paml):
-    """Real descriptors, mapped to latents by a GP, ranked by a utility."""
+    """Real descriptors, mapped to latents by a GP, ranked by a utility; of images, which exist, both do the same."""
 
     default_candidates = "descriptor-pool"
-    not_for_images = "paml itself ranks the images that exist; set method=paml"
 
 
 def get_method(task_set: TaskSet) -> Method:

@@ -18,19 +18,24 @@ if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_
 
 from argparse import ArgumentParser, Namespace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from rich.console import Console
-
+from distpaml.command_line import add_config, called, config_and_overrides
 from distpaml.domains import SimulationError
 from distpaml.errors import UserError, printable
 from distpaml.runtime.lifeline import remedy
-from distpaml.sweep.driver import Sweep, opened, run_sweep
 from distpaml.sweep.load import load_sweep, shipped_sweeps
-from distpaml.sweep.storage import Storage
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from distpaml.sweep.driver import Sweep
 
 
 def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_intermixed_args(arguments)
+    from rich.console import Console
+
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 140)
     signal.signal(signal.SIGTERM, _interrupted)
     if signal.getsignal(signal.SIGINT) is _stop_early:
@@ -39,7 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         sweep = _sweep(options)
         with remedy(_continue(sweep)):
-            return _run(sweep, options, console)
+            return _dry_run(sweep, options, console) if options.dry_run else _run(sweep, options, console)
     except (UserError, SimulationError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -49,31 +54,29 @@ def main(arguments: list[str] | None = None) -> int:
         return 130
 
 
-def _continue(sweep: Sweep) -> str:
-    return f"continue with: python -m distpaml.sweep --resume {shlex.quote(sweep.storage.where)}"
+def _continue(sweep: "Sweep") -> str:
+    return f"continue with: python -m distpaml.sweep --resume {shlex.quote(sweep.storage.shown)}"
 
 
 def _parser() -> ArgumentParser:
-    parser = ArgumentParser(prog="python -m distpaml.sweep", description="Run many experiments, or continue them.")
-    parser.add_argument(
-        "words",
-        nargs="*",
-        metavar="FILE | KEY=VALUE",
-        help=f"a YAML file or one of {', '.join(shipped_sweeps())}, "
-        "then overrides such as seeds=5, methods=[uni,lhs], grid.model.inducing=[100,300] or rounds=8",
-    )
+    parser = ArgumentParser(prog=called("sweep"), description="Run many experiments, or continue them.")
+    overrides = "seeds=5, methods=[uni,lhs], grid.model.inducing=[100,300] or rounds=8"
+    add_config(parser, ", ".join(shipped_sweeps()), overrides)
     parser.add_argument(
         "--out", metavar="DIR", help="a folder that all machines share, or s3://… (default: sweeps/NAME-TIME)"
     )
     parser.add_argument("--resume", metavar="DIR", help="continue a sweep; overrides extend it, such as seeds=5")
     parser.add_argument("--retry-failed", action="store_true", help="with --resume: run failed trials again")
-    parser.add_argument("--verbose", action="store_true", help="show Ray's messages too")
+    parser.add_argument("--dry-run", action="store_true", help="list the trials, what they need and how long it takes")
+    parser.add_argument("--verbose", action="store_true", help="show tracebacks of failed trials and Ray's messages")
     return parser
 
 
-def _sweep(options: Namespace) -> Sweep:
-    words = list(options.words)
-    file = words.pop(0) if words and "=" not in words[0] else None
+def _sweep(options: Namespace) -> "Sweep":
+    from distpaml.sweep.driver import Sweep
+    from distpaml.sweep.storage import Storage
+
+    file, words = config_and_overrides(options.words, options.config)
     if options.resume:
         if file or options.out:
             raise UserError("--resume DIR continues the sweep in DIR; it takes overrides, but no file and no --out.")
@@ -93,32 +96,41 @@ def _sweep(options: Namespace) -> Sweep:
     return sweep
 
 
-def _run(sweep: Sweep, options: Namespace, console: Console) -> int:
-    def say(line: str) -> None:
+def _dry_run(sweep: "Sweep", options: Namespace, console: "Console") -> int:
+    from distpaml.sweep.plan import announced, dry_run, plan_of
+
+    for line in (announced(sweep), *dry_run(sweep, plan_of(sweep, options.retry_failed), os.cpu_count() or 1)):
         console.print(printable(line), soft_wrap=True, markup=False)
+    return 0
 
-    trials = sweep.trials
+
+def _run(sweep: "Sweep", options: Namespace, console: "Console") -> int:
+    from distpaml.sweep.plan import announced
+
+    console.print(printable(announced(sweep)), soft_wrap=True, markup=False)  # before anything slow is imported
+    from distpaml.sweep.driver import opened, run_sweep
+    from distpaml.sweep.plan import plan_of
+    from distpaml.sweep.progress import SweepProgress
+    from distpaml.sweep.summary import print_summary
+
+    first = sweep.parts[0]
     with opened(sweep) as journal:
-        search = sweep.parts[0].search
-        count = f"{search.samples} samples of {len(trials[0].runs)} runs" if search else f"{len(trials)} trials"
-        say(f"{sweep.parts[0].name}: {count} → {sweep.storage.where}")
-        run_sweep(sweep, journal, options.retry_failed, options.verbose, say)
-        return _finish(sweep, journal, console)
-
-
-def _finish(sweep: Sweep, journal, console: Console) -> int:
-    from distpaml.report import write_report
-    from distpaml.sweep.results import results_table
-
-    sweep.storage.pull("trials")
-    console.print(results_table(sweep.storage.local))
-    report = write_report([sweep.storage.local], sweep.storage.local / "report")
-    sweep.storage.push("events.jsonl", "report")
-    failed = [event for event in journal.last().values() if event["event"] == "trial failed"]
-    for event in failed:
-        console.print(printable(f"{event['trial']} failed: {event['message']}"), soft_wrap=True, markup=False)
-    console.print(f"Report: {report}", soft_wrap=True, markup=False)
-    return 1 if failed else 0
+        plan = plan_of(sweep, options.retry_failed)
+        if plan.rounds_finished:
+            console.print(plan.left(), soft_wrap=True)
+        ending = sweep.storage, first.search, first.experiments[0], console
+        progress = SweepProgress(first.name, plan, console)
+        try:
+            with progress:
+                run_sweep(sweep, journal, options.retry_failed, options.verbose, progress.say, progress)
+        except KeyboardInterrupt:
+            print_summary(*ending)  # of what there is; a second Ctrl-C stops this too
+            raise
+        print_summary(*ending)
+        failed = [event for event in journal.last().values() if event["event"] == "trial failed"]
+        for event in failed:
+            console.print(printable(f"{event['trial']} failed: {event['message']}"), soft_wrap=True, markup=False)
+        return 1 if failed else 0
 
 
 def _interrupted(*_: object) -> None:

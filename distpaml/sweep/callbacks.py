@@ -1,27 +1,27 @@
-"""Tune's callbacks: print a line for every finished round and keep the journal."""
+"""Tune's callbacks: show progress and keep the journal."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ray.tune import Callback, Stopper
 
-from distpaml.catalogue import HEADLINES
 from distpaml.sweep.journal import Event, Journal
+from distpaml.sweep.progress import SweepProgress
 from distpaml.sweep.storage import Storage
-
-HEADER = (
-    f"{'trial':34} {'round':>7} {'tasks':>5} "
-    + " ".join(f"{measure:>10}" for measure in HEADLINES)
-    + f" {'seconds':>8}"
-)
 
 
 class SweepCallback(Callback):
-    """Prints rounds and journals what happens to trials."""
+    """Counts rounds and journals what happens to trials."""
 
-    def __init__(self, storage: Storage, journal: Journal, say: Callable[[str], None]) -> None:
-        self.storage, self.journal, self.say = storage, journal, say
-        self.header_printed = False
+    def __init__(
+        self,
+        storage: Storage,
+        journal: Journal,
+        say: Callable[[str], None],
+        progress: SweepProgress | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.storage, self.journal, self.say, self.progress, self.verbose = storage, journal, say, progress, verbose
         self.refused = ""
         """Why the sweep must stop, if it must."""
 
@@ -32,23 +32,23 @@ class SweepCallback(Callback):
             return
         if "failed" in result:
             self._note("trial failed", name, result["failed"])
+            if self.verbose:
+                self.say(result["traceback"])
             return
         for sentence in result.get("said", ()):
             self.say(f"{name}: {sentence}")
-        if result.get("replayed"):
-            return
-        if not self.header_printed:
-            self.say(HEADER)
-            self.header_printed = True
-        measures = " ".join(f"{result[measure]:10.4f}" for measure in HEADLINES)
-        rounds = f"{result['round']}/{result['rounds']}"
-        self.say(f"{name:34} {rounds:>7} {result['tasks']:5} {measures} {result['seconds']:8.1f}")
+        if self.progress is not None:
+            self.progress.round(name, result)
+
+    def on_trial_start(self, iteration: int, trials: list[Any], trial: Any, **_: Any) -> None:
+        if self.progress is not None:
+            self.progress.started(trial.config["trial"])
 
     def on_trial_complete(self, iteration: int, trials: list[Any], trial: Any, **_: Any) -> None:
         last = trial.last_result or {}
         if "failed" not in last and not self.refused:
             stopped = last.get("round", 0) < last.get("rounds", 0)
-            self._note("trial stopped" if stopped else "trial finished", trial.config["trial"])
+            self._note("trial stopped" if stopped else "trial finished", trial.config["trial"], result=last)
 
     def on_trial_recover(self, iteration: int, trials: list[Any], trial: Any, **_: Any) -> None:
         self._note("trial retried", trial.config["trial"], _why(trial))
@@ -60,9 +60,11 @@ class SweepCallback(Callback):
         """Nothing: Tune pickles callbacks, but we never read that back."""
         return {}
 
-    def _note(self, event: Event, name: str, message: str = "") -> None:
+    def _note(self, event: Event, name: str, message: str = "", result: Mapping[str, Any] | None = None) -> None:
         self.journal.add(event, name, message)
         self.storage.push("events.jsonl")
+        if self.progress is not None and event != "trial retried":
+            self.progress.ended(name, event.removeprefix("trial "), result or {})
         if message:
             self.say(f"{name}: {event.removeprefix('trial ')}. {message}")
 

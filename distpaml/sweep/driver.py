@@ -17,8 +17,8 @@ from distpaml.runtime.resources import bundles, refusal
 from distpaml.scratch import temporary_folder
 from distpaml.sweep.journal import Journal
 from distpaml.sweep.load import to_yaml
+from distpaml.sweep.progress import SweepProgress
 from distpaml.sweep.schema import SweepConfig
-from distpaml.sweep.status import check_folder, samples_of, trial_states
 from distpaml.sweep.storage import Storage
 from distpaml.sweep.trials import Trial, grid_trials, search_corners
 
@@ -53,6 +53,8 @@ class Sweep:
 @contextmanager
 def opened(sweep: Sweep) -> Iterator[Journal]:
     """Lock the sweep's folder against other drivers and open its journal."""
+    from distpaml.sweep.status import check_folder  # it loads torch: a misspelt key should not wait for that
+
     sweep.storage.pull()
     check_folder(sweep.storage.local)
     with locked(sweep.storage.local, "Another sweep"):
@@ -60,7 +62,14 @@ def opened(sweep: Sweep) -> Iterator[Journal]:
 
 
 @own_environment()
-def run_sweep(sweep: Sweep, journal: Journal, again: bool, verbose: bool, say: Callable[[str], None]) -> None:
+def run_sweep(
+    sweep: Sweep,
+    journal: Journal,
+    again: bool,
+    verbose: bool,
+    say: Callable[[str], None],
+    progress: SweepProgress | None = None,
+) -> None:
     """Run all trials that are not finished; `again`: failed ones too."""
     os.environ.update({name: value for name, value in SETTINGS.items() if name not in os.environ})
     searcher = _searcher(sweep, journal, again)  # raises if the folder holds another sweep
@@ -85,7 +94,7 @@ def run_sweep(sweep: Sweep, journal: Journal, again: bool, verbose: bool, say: C
         with _spread(sweep) if joined else nullcontext():
             journal.add("sweep started")
             try:
-                tune_trials(PamlTrial, sweep, searcher, journal, verbose, say)
+                tune_trials(PamlTrial, sweep, searcher, journal, verbose, say, progress)
             except KeyboardInterrupt:
                 journal.add("sweep stopped")
                 raise
@@ -105,9 +114,10 @@ def _spread(sweep: Sweep) -> Iterator[None]:
 
 def _searcher(sweep: Sweep, journal: Journal, again: bool) -> Any:
     from distpaml.sweep.searcher import GridSearcher, SpaceSearcher
+    from distpaml.sweep.status import samples_of, trial_states
 
     first = sweep.parts[0]
-    common = {"storage": sweep.storage.where, "id": sweep.storage.identify(), "wandb": first.wandb}
+    common = {"storage": sweep.storage.where, "id": sweep.storage.identify(), "wandb": first.wandb, "sweep": first.name}
     if first.search is not None:
         ends = ("trial stopped",) if again else ("trial stopped", "trial failed")
         closed = {name: event for name, event in journal.last().items() if event["event"] in ends}
@@ -119,7 +129,13 @@ def _searcher(sweep: Sweep, journal: Journal, again: bool) -> Any:
 
 
 def tune_trials(
-    trainable: type, sweep: Sweep, searcher: Any, journal: Journal, verbose: bool, say: Callable[[str], None]
+    trainable: type,
+    sweep: Sweep,
+    searcher: Any,
+    journal: Journal,
+    verbose: bool,
+    say: Callable[[str], None],
+    progress: SweepProgress | None = None,
 ) -> None:
     """Run every trial of the searcher, as many at once as fit."""
     from ray import tune
@@ -132,7 +148,7 @@ def tune_trials(
 
     keep_off_command_lines()
     first = sweep.parts[0]
-    callback = SweepCallback(sweep.storage, journal, say)
+    callback = SweepCallback(sweep.storage, journal, say, progress, verbose)
     with temporary_folder() as folder, _quiet(verbose):
         tune.Tuner(
             tune.with_resources(trainable, resources),

@@ -18,9 +18,11 @@ MOST_RUNS = 10_000
 
 
 def _counted(seeds: Any) -> Any:
+    if type(seeds) is int and seeds < 1:
+        raise ValueError("should be how many seeds, at least 1, or a list of them")
     if type(seeds) is int and seeds > MOST_RUNS:
         raise ValueError(f"should be at most {MOST_RUNS}")
-    return list(range(seeds)) if type(seeds) is int and seeds >= 1 else seeds
+    return list(range(seeds)) if type(seeds) is int else seeds
 
 
 def _flattened(tree: Any, prefix: str = "") -> Any:
@@ -124,7 +126,7 @@ class SweepConfig(Section):
         if search is None:
             return None
         if len(info.data.get("seeds", (0, 1))) < 2:
-            raise ValueError("should average over at least two seeds, but there is one")
+            raise beside_error(["seeds"], "should be at least 2 in a search, whose objective is a mean over seeds")
         if len(info.data.get("experiments", ())) > 1 or len(info.data.get("methods", ())) > 1:
             raise ValueError("should have one experiment and one method")
         if info.data.get("grid"):

@@ -68,6 +68,7 @@ class SpaceSearcher(TrialSearcher):
         assert sweep.search is not None
         self.sweep, self.search, self.known = sweep, sweep.search, known
         self.space = {key: _distribution(space) for key, space in self.search.space.items()}
+        optuna.logging.set_verbosity(optuna.logging.ERROR)  # its chatter is about trials that the sweep shows itself
         self.study = optuna.create_study()
         self.asked: dict[str, optuna.Trial] = {}
         for sample in known.values():

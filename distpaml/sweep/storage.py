@@ -21,6 +21,7 @@ from uuid import uuid4
 import pyarrow as pa
 from pyarrow import fs
 
+from distpaml.command_line import shown_path
 from distpaml.durable_io import write_durably
 from distpaml.errors import UserError
 from distpaml.scratch import scratch
@@ -49,6 +50,11 @@ class Storage:
             return Path(self.where)
         return scratch() / hashlib.sha256(f"{self.where} {self.id}".encode()).hexdigest()[:16]
 
+    @property
+    def shown(self) -> str:
+        """The folder as short as the user could write it here."""
+        return self.where if self.remote else shown_path(Path(self.where))
+
     def inside(self, name: str) -> "Storage":
         """A folder in this one."""
         path, mark, options = self.where.partition("?")
@@ -71,6 +77,29 @@ class Storage:
             with _said(f"{self.where} cannot be removed"):
                 filesystem.delete_dir(root)
         shutil.rmtree(self.local, ignore_errors=True)
+
+    def forget_copy(self) -> None:
+        """Delete this machine's copy of what is in object storage."""
+        if self.remote:
+            shutil.rmtree(self.local, ignore_errors=True)
+
+    def missing_folders(self) -> list[str]:
+        """Folders above this one that do not exist yet, the deepest first."""
+        filesystem, root = self._filesystem()
+        above = [str(folder) for folder in Path(root).parents if str(folder) not in (".", "/")]
+        with _said(f"{self.where} cannot be read"):
+            kinds = [filesystem.get_file_info(folder).type for folder in above]
+        return [folder for folder, kind in zip(above, kinds, strict=True) if kind == fs.FileType.NotFound]
+
+    def remove_empty(self, folders: list[str]) -> None:
+        """Delete those of the folders, the deepest first, that nobody has put anything into."""
+        filesystem, _ = self._filesystem()
+        for folder in folders:
+            selector = fs.FileSelector(folder, allow_not_found=True)
+            with _said(f"{folder} cannot be removed"):
+                exists = filesystem.get_file_info(folder).type != fs.FileType.NotFound
+                if exists and not filesystem.get_file_info(selector):
+                    filesystem.delete_dir(folder)
 
     def forget(self) -> None:
         """Delete the local copy of a sweep that is no longer stored."""
@@ -116,7 +145,7 @@ class Storage:
 
     def _filesystem(self) -> tuple[fs.FileSystem, str]:
         with _said(f"{self.where} cannot be used"):
-            return fs.FileSystem.from_uri(self.where)
+            return fs.FileSystem.from_uri(self.where) if self.remote else (fs.LocalFileSystem(), self.where)
 
     def _copy(self, source: fs.FileSystem, this: str, target: fs.FileSystem, there: str) -> None:
         with _said(f"{this} cannot be copied to {there}"):

@@ -17,6 +17,9 @@ from ray.exceptions import RayError
 
 from distpaml.catalogue import HEADLINES, planned_rounds
 from distpaml.config import ExperimentConfig
+from distpaml.domains import SimulationError
+from distpaml.errors import UserError
+from distpaml.failures import FILE, described, keep, text_of
 from distpaml.rounds import Record
 from distpaml.runtime.lifeline import die_with_raylet
 from distpaml.runtime.run_experiment import run_experiment
@@ -32,8 +35,8 @@ PATIENCE = 150.0
 class RunInSweep:
     """One run of a trial, with its trackers."""
 
-    def __init__(self, name: str, config: ExperimentConfig, storage: Storage, wandb: str) -> None:
-        self.name, self.config, self.storage, self.wandb = name, config, storage, wandb
+    def __init__(self, name: str, config: ExperimentConfig, storage: Storage, wandb: str, sweep: str) -> None:
+        self.name, self.config, self.storage, self.wandb, self.sweep = name, config, storage, wandb, sweep
         self.said = list[str]()
         self.known = 0
         """Rounds that were finished before this process."""
@@ -49,6 +52,8 @@ class RunInSweep:
         self.storage.pull(f"wandb/{self.name}.json")
         lines = self.path / "records.jsonl"
         self.known = len(lines.read_bytes().splitlines()) if lines.exists() else 0
+        (self.path / FILE).unlink(missing_ok=True)  # of an earlier attempt
+        self.storage.drop(f"{stored}/{FILE}")
         tracked = self.config, self.path, self.storage.local, self.name, self.config.name, self.wandb
         try:
             with closing(run_experiment(self.config, self.path, patience=PATIENCE)) as records, ExitStack() as stack:
@@ -59,12 +64,20 @@ class RunInSweep:
                     )
                     self.storage.drop(f"{stored}/round-{record.round - 1:02d}/model.safetensors")
                     if tracker is None:  # once the run is locked: a lost process may still be writing
-                        tracker = stack.enter_context(Tracker(*tracked, self.said.append))
+                        tracker = stack.enter_context(Tracker(*tracked, self.said.append, self.sweep))
                     tracker.add(record)
                     self.storage.push(f"wandb/{self.name}.json")
                     yield record
         finally:
             self.storage.push(*self._shown())
+
+    def keep(self, error: Exception) -> str:
+        """What went wrong, in one sentence; the traceback of an error that is not one is kept beside the run."""
+        if isinstance(error, UserError | SimulationError):
+            return " ".join(str(error).split())
+        file = keep(error, self.path)
+        self.storage.push(f"trials/{self.name}/{file.name}")
+        return f"{described(error)}; the traceback is in trials/{self.name}/{file.name}."
 
     def _shown(self) -> list[str]:
         """The trackers' files of this run, online and offline."""
@@ -88,7 +101,7 @@ class PamlTrial(tune.Trainable):
         if self.trouble:
             return
         for name, experiment in config["runs"].items():
-            run = RunInSweep(name, experiment, storage, config["wandb"])
+            run = RunInSweep(name, experiment, storage, config["wandb"], config["sweep"])
             self.runs.append(run)
             self.records.append(self.stack.enter_context(closing(run.records())))
             self.rounds = planned_rounds(experiment.method, experiment.rounds)
@@ -97,13 +110,15 @@ class PamlTrial(tune.Trainable):
         if self.trouble:
             return {"done": True, "refused": self.trouble}
         begin = time.monotonic()
+        records = list[Record]()
         try:
-            records = [next(run) for run in self.records]
+            for run in self.records:
+                records.append(next(run))
         except RayError:
             raise  # a lost process: Tune restarts the trial
         except Exception as error:
             self.cleanup()
-            return {"done": True, "failed": " ".join((str(error) or type(error).__name__).split())}
+            return {"done": True, "failed": self.runs[len(records)].keep(error), "traceback": text_of(error)}
         means = {measure: float(np.mean([getattr(record, measure) for record in records])) for measure in HEADLINES}
         last = records[0].round >= self.rounds
         if last:
@@ -114,6 +129,7 @@ class PamlTrial(tune.Trainable):
             "rounds": self.rounds,
             "tasks": records[0].tasks,
             **means,
+            "repeats": sum(added.repeats is not None for record in records for added in record.added),
             "seconds": round(time.monotonic() - begin, 2),
             "replayed": all(record.round < run.known for record, run in zip(records, self.runs, strict=True)),
             "said": [run.said.pop(0) for run in self.runs if run.said],

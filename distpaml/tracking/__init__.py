@@ -12,8 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol, Self
 
+from distpaml.catalogue import planned_rounds
 from distpaml.config import ExperimentConfig
-from distpaml.records import read_arrays, read_records
+from distpaml.records import model_file, read_arrays, read_records
 from distpaml.rounds import Record
 from distpaml.tracking.latent_plot import LatentPlot
 from distpaml.tracking.shown import Shown
@@ -43,7 +44,7 @@ class Tracker:
 
     `run` is the run directory and `folder` the sweep's: TensorBoard writes to folder/tensorboard/NAME, W&B to
     folder/wandb. `mode` is W&B's: `auto` (online with a key and a network, else offline), `online`, `offline` or `off`.
-    `say` is called with what went wrong.
+    `say` is called with what went wrong; `sweep` is the sweep's name, a tag in W&B.
     """
 
     def __init__(
@@ -55,9 +56,10 @@ class Tracker:
         group: str,
         mode: str,
         say: Callable[[str], object] = warnings.warn,
+        sweep: str = "",
     ) -> None:
         self.config, self.run, self.folder, self.name = config, run, folder.absolute(), name
-        self.group, self.mode, self.say = group, mode, say
+        self.group, self.mode, self.say, self.sweep = group, mode, say, sweep
         self.records: list[Record] = []
         self.sinks: list[Sink] = []
 
@@ -68,7 +70,7 @@ class Tracker:
         if self.mode != "off" and not (self.mode == "auto" and os.environ.get("WANDB_MODE") == "disabled"):
             with self._guarded(WeightsAndBiases.label):
                 self.sinks.append(
-                    WeightsAndBiases(self.config, self.folder, self.name, self.group, self.mode, self._say)
+                    WeightsAndBiases(self.config, self.folder, self.name, self.group, self.mode, self._say, self.sweep)
                 )
         for record in read_records(self.run) if (self.run / "records.jsonl").exists() else []:
             self.add(record)
@@ -91,7 +93,8 @@ class Tracker:
         image = None
         with self._guarded("The plot of the latent space"):
             image = self._latent_plot.draw(read_arrays(self.run, record.round), len(record.added), record.tasks)
-        shown = Shown(self.config, tuple(self.records), image)
+        last = record.round == planned_rounds(self.config.method, self.config.rounds)
+        shown = Shown(self.config, tuple(self.records), image, model_file(self.run, record.round) if last else None)
         for sink in list(self.sinks):
             with self._guarded(sink.label, sink):
                 sink.add(shown)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ class Shown:
     config: ExperimentConfig
     records: tuple[Record, ...]
     image: np.ndarray | None  # [height, width, 3] of bytes
+    model: Path | None = None
+    """The file of the model, after the last round."""
 
     @property
     def record(self) -> Record:
@@ -34,13 +37,13 @@ class Shown:
         names = get_descriptor(self.config.descriptor, domain.box).names
         others = [e for e, name in enumerate(names) if name not in domain.box]
         columns = ["round", "task", *domain.box, *(names[e] for e in others)]
-        columns += [*(f"h{q + 1}" for q in range(latents)), "utility"]
+        columns += [*(f"h{q + 1}" for q in range(latents)), "utility", "repeats"]
         rows: list[list[Any]] = []
         for record in self.records:
             for added in record.added:
                 latent = added.latent or (None,) * latents
                 more = (added.descriptor[e] for e in others)
-                rows.append([record.round, len(rows), *added.task, *more, *latent, added.utility])
+                rows.append([record.round, len(rows), *added.task, *more, *latent, added.utility, added.repeats])
         return columns, rows
 
 

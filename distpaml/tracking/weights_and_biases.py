@@ -11,6 +11,7 @@ the trial continues, so there is one offline run per trial, with every round onc
 import atexit
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -58,8 +59,16 @@ class WeightsAndBiases:
     label = "W&B"
 
     def __init__(
-        self, config: ExperimentConfig, folder: Path, name: str, group: str, mode: str, say: Callable[[str], None]
+        self,
+        config: ExperimentConfig,
+        folder: Path,
+        name: str,
+        group: str,
+        mode: str,
+        say: Callable[[str], None],
+        sweep: str = "",
     ) -> None:
+        self.name = name
         if not os.environ.get("WANDB_MODE", "unset"):
             del os.environ["WANDB_MODE"]  # W&B rejects an empty value
         os.environ.pop("WANDB_SERVICE", None)  # another process's service may hold runs of dead processes
@@ -84,7 +93,7 @@ class WeightsAndBiases:
             "name": name,
             "group": group,
             "job_type": config.method,
-            "tags": [config.name, config.method, f"seed-{config.seed}"],
+            "tags": [config.name, config.method, f"seed-{config.seed}", *([sweep[:64]] if sweep else [])],
             "config": {"name": config.name, **config.model_dump(mode="json", exclude={"out"})},
         }
         self.run = self._start(how, _mode(mode, bool(waiting), say), say)
@@ -106,6 +115,10 @@ class WeightsAndBiases:
         with _staged_in(self.folder):
             logged["choices"] = wandb.Table(columns=[*columns], data=rows)
             self.run.log(logged, step=round, commit=True)
+            if shown.model is not None:
+                artifact = wandb.Artifact(_artifact_name(self.name), type="model")
+                artifact.add_file(str(shown.model), policy="immutable", skip_cache=True)
+                self.run.log_artifact(artifact)
         self.next = round + 1
         self._keep()
 
@@ -140,6 +153,11 @@ class WeightsAndBiases:
 
     def _keep(self) -> None:
         write_durably(self.state, json.dumps({"id": self.id, "rounds": self.next}).encode())
+
+
+def _artifact_name(trial: str) -> str:
+    """W&B takes letters, digits, dashes, underscores and dots."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "_", f"{trial}-model")[:128]
 
 
 @cache

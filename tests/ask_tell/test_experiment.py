@@ -135,7 +135,10 @@ def test_forecasts_are_in_declared_units(tmp_path):
         (lambda e: e.fail(1, " "), "Please say why"),
         (lambda e: e.infer(run({})), "Nothing has been observed yet"),
         (lambda e: e.predict({"mass": 1.0, "stiffness": 1.0}, [[1.0]], [0.0]), "start should be 2 finite numbers"),
-        (lambda e: e.predict({"mass": 1.0, "stiffness": 1.0}, [1.0]), "controls should be rows of 1 finite numbers"),
+        (
+            lambda e: e.predict({"mass": 1.0, "stiffness": 1.0}, [[1.0, 2.0]]),
+            "controls should be rows of 1 finite number",
+        ),
         (lambda e: e.predict({"mass": 1.0, "stiffness": 1.0}), "Nothing has been observed yet"),
         (lambda e: e.attach({"mass": 1.0}, run({})), "The descriptor has no stiffness"),
         (lambda e: e.attach({"mass": 9, "stiffness": 1}, run({})), "mass = 9, which should lie in \\[1, 2\\]"),

@@ -62,7 +62,7 @@ def test_shipped_experiments_have_the_papers_values(name):
     assert load(name, ["model.preset=paper"]).model.inducing == 300
     assert (experiment.selection.per_dimension, experiment.selection.slack) == (100, 10)
     assert (experiment.evaluation.grid, experiment.evaluation.inference_steps) == (25 if kind == "image" else 10, 100)
-    assert (experiment.method, experiment.descriptor.kind) == ("paml", kind)
+    assert (experiment.method, experiment.descriptor.kind) == ("paml-pool", kind)
     assert experiment.descriptor.hidden == (("pole_mass",) if kind == "partial" else ())
     assert experiment.descriptor.superfluous == ({"epsilon": (0.5, 5)} if kind == "noisy" else {})
     assert experiment.descriptor.neutral == 1

@@ -50,6 +50,13 @@ def test_storage_is_written_and_left_as_it_was(tmp_path, where):
     assert not list((tmp_path / "new").iterdir())
 
 
+@pytest.mark.parametrize("where", ["{0}/a/b", "file://{0}/a/b"])
+def test_storage_that_did_not_exist_does_not_exist_afterwards(tmp_path, where, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    assert checks.storage(where.format(tmp_path)) == f"{where.format(tmp_path)} can be written here"
+    assert [path.name for path in tmp_path.rglob("*")] in ([], ["temporary"])
+
+
 def test_storage_that_cannot_be_written(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match=r"file/\.doctor-\w+ cannot be written: .*Not a directory"):

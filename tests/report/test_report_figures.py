@@ -6,6 +6,7 @@ import pytest
 from distpaml.report import figures
 from distpaml.report.collect import collect
 from distpaml.report.payload import payload
+from distpaml.report.styles import group_styles
 
 
 @pytest.fixture(scope="module")
@@ -46,3 +47,11 @@ def test_curves_are_the_means_of_the_records_and_ticks_are_plain_numbers(tree, s
         labels = [label.get_text() for label in (*axis.get_yticklabels(), *axis.get_xticklabels())]
         assert len(labels) >= 4
         assert all(np.isfinite(float(label.replace("\u2212", "-"))) for label in labels)
+
+
+def test_no_two_groups_of_a_grid_look_the_same():
+    methods = ["paml"] * 20 + ["uni"] * 20 + ["oracle"] * 10 + ["lhs", "my_method"]
+    styles = group_styles(methods)
+    assert len({tuple(style.values()) for style in styles}) == len(methods)
+    assert styles[50] == {"colour": "green", "dashes": "9 3 2 3", "marker": "diamond"}  # the only lhs keeps its own
+    assert len(group_styles(["paml"] * 500)) == 500  # a large search; styles come back

@@ -9,6 +9,7 @@ import pytest
 from many import HOSTILE, multiply
 from tiny import tiny
 
+from distpaml.catalogue import METHODS as CATALOGUE
 from distpaml.report import write_report
 
 METHODS = ("paml", "paml-pool", "uni", "lhs", "oracle")
@@ -167,7 +168,7 @@ def test_filters_and_scales_change_the_figures(visit, page_file):
     assert chip.get_attribute("aria-pressed") == "false"
     assert lines.count() == 3
     assert page.evaluate("document.activeElement.dataset.group") == "uni"  # focus stays where it was
-    assert page.locator("[data-figure=comparison-rmse] tbody tr").count() == 3
+    assert page.locator("[data-figure=comparison-rmse] tbody tr").count() == 4  # the oracle is one of them
     page.keyboard.press("Enter")
     assert lines.count() == 4
     before = lines.first.get_attribute("d")
@@ -284,3 +285,23 @@ def test_five_hundred_trials(visit, tmp_path):
     )
     print(f"opened in {opened:.1f} s, a filter takes {max(waits):.0f} ms")
     assert opened < 10 and max(waits) < 1500
+
+
+def test_the_page_opens_with_the_best_method_and_says_what_to_expect(visit, page_file, sweep_made):
+    page = visit(page_file.as_uri())
+    page.get_by_role("button", name="cartpole", exact=True).click()
+    runs = {
+        m: [[r["rmse"] for r in records(sweep_made, f"cartpole-{m}-seed{s}")] for s in range(3)] for m in METHODS[:4]
+    }
+    areas = {m: mean(float(np.trapezoid(run)) / (len(run) - 1) for run in of) for m, of in runs.items()}
+    ends = {m: mean(run[-1] for run in of) for m, of in runs.items()}
+    (over, behind), (last, _) = (sorted(by, key=by.get)[:2] for by in (areas, ends))
+    said = page.locator("h1").inner_text()
+    assert said.startswith(f"Lowest RMSE over the horizon: {over}, ") and f"% below {behind}" in said
+    assert f"At the end: {last}, " in said
+    assert (
+        page.locator("#detail label.pick select").first.evaluate("e => e.selectedOptions[0].text") == f"{over}, seed 0"
+    )
+    assert page.locator("[data-figure^=chosen]").first.get_attribute("data-figure") == f"chosen-{METHODS.index(over)}"
+    expected = page.locator(".expect li").all_inner_texts()
+    assert len(expected) == 5 and all(CATALOGUE[m].expect in text for m, text in zip(METHODS, expected, strict=True))

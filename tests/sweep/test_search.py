@@ -46,6 +46,19 @@ def test_more_samples_recompute_nothing(searched):
     after = results(folder)
     assert after.keys() - before.keys() == {"sample003-seed0", "sample003-seed1"}
     assert "sample000" not in more.out.split("rmse")[0]
+    assert "3 of 4 samples done; 1 left" in more.out
+
+
+def test_a_search_ends_with_its_best_configuration(searched):
+    folder, sweep = searched
+    runs = results(folder)
+    means = {f"sample{i:03d}": np.mean([runs[f"sample{i:03d}-seed{s}"][-1]["rmse"] for s in (0, 1)]) for i in range(3)}
+    best = min(means, key=means.get)
+    assert f"Best: {best}, rmse {means[best]:.4f}\n" in sweep.out
+    assert "Run it: python -m distpaml.run cartpole method=uni model.inducing=" in sweep.out
+    rows = [line.split("│")[2].strip() for line in sweep.out.splitlines() if line.startswith("│")]
+    assert rows == sorted(means, key=means.get)
+    assert "study" not in (sweep.out + sweep.err).lower()  # optuna's chatter
 
 
 def test_asha_stops_bad_samples_early_for_good(tmp_path):

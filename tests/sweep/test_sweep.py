@@ -39,12 +39,13 @@ def test_every_trial_has_the_records_of_one_process(finished, tmp_path):
     assert results(finished.folder) == in_process(tmp_path, runs)
 
 
-def test_a_line_per_round_and_a_table_with_both_measures(finished):
+def test_a_line_per_trial_and_a_table_with_both_measures(finished):
     lines = finished.out.splitlines()
-    rounds = [line for line in lines if "/2 " in line]
-    assert len(rounds) == 4 * 3 and all(len(line.split()) == 8 for line in rounds)
+    trials = [line for line in lines if " 2/2 " in line]
+    assert len(trials) == 4 and all(" rmse " in line and " nll " in line for line in trials)
+    assert trials[-1].endswith("(4 of 4)") and max(map(len, trials)) <= 80
     assert not finished.err
-    table = next(line for line in lines if "cartpole-paml-pool " in line and "±" in line)
+    table = next(line for line in lines if "│ paml-pool " in line and "±" in line)
     values = [
         [run[-1][measure] for name, run in results(finished.folder).items() if "paml-pool" in name]
         for measure in ("rmse", "nll", "rmse_paper", "nll_paper")
@@ -55,7 +56,20 @@ def test_a_line_per_round_and_a_table_with_both_measures(finished):
 
 def test_a_report_is_written(finished):
     assert (finished.folder / "report" / "index.html").stat().st_size > 10_000
-    assert str(finished.folder / "report" / "index.html") in finished.out
+    assert f"Report: {finished.folder.name}/report/index.html\n" in finished.out
+
+
+def test_the_next_commands_can_be_copied(finished):
+    where = finished.folder.name
+    for command in (
+        f"tensorboard --logdir {where}/tensorboard",
+        f"wandb sync --yes {where}/wandb/offline-run-*",
+        f"python -m distpaml.results {where} --out all.csv",
+        f"python -m distpaml.sweep --resume {where}",
+    ):
+        assert f"\n  {command}\n" in finished.out
+    page = (finished.folder / "README.md").read_text()
+    assert "tensorboard --logdir tensorboard\n" in page and "wandb sync --yes wandb/offline-run-*\n" in page
 
 
 def test_every_trial_has_wandb_and_tensorboard_files(finished):
@@ -79,7 +93,9 @@ def test_the_journal_says_what_happened(finished):
 def test_a_finished_sweep_is_not_run_again(copied, capsys):
     before = bytes_of(copied)
     assert main(["--resume", str(copied)]) == 0
-    assert bytes_of(copied) == before and "±" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert bytes_of(copied) == before and "±" in said
+    assert "4 of 4 trials done; 0 left, with 0 of 12 rounds to go." in said
 
 
 def test_another_sweep_is_not_mixed_in(copied, capsys):

@@ -97,6 +97,6 @@ def test_a_sweep_in_object_storage_goes_on_without_what_its_machine_kept(tmp_pat
 
     done = SweepProcess("--resume", where, "seeds=2", cwd=tmp_path, **scratch).wait()
     assert done.code == 0, done.out + done.err
-    assert "cartpole-uni-seed0 " not in done.out.partition("┏")[0]  # it was finished
+    assert "cartpole-uni-seed0  " not in done.out.partition("┏")[0]  # it was finished
     runs = {f"cartpole-uni-seed{seed}": ("method=uni", f"seed={seed}") for seed in (0, 1)}
     assert results(tmp_path / "store" / "sweep") == in_process(tmp_path / "alone", runs)

@@ -116,16 +116,34 @@ def test_a_trial_is_a_run_whose_rows_are_its_records(tmp_path):
     same_curves(tmp_path / "tensorboard" / NAME, records)
 
 
+def test_the_sweep_is_a_tag_and_the_final_model_an_artifact(tmp_path):
+    rounds = rounds_of(*OVERRIDES)
+    run = tmp_path / "runs" / NAME
+    tracker = Tracker(CONFIG, run, tmp_path, NAME, GROUP, "offline", pytest.fail, sweep="quickstart")
+    with RunDirectory(run, CONFIG) as kept, tracker:
+        for round in rounds:
+            kept.add(round)
+            tracker.add(round.record)
+    lines = inspect(*wandb_files(tmp_path))
+    assert "quickstart" in next(line["run"]["tags"] for line in lines if line["type"] == "run")
+    (artifact,) = [
+        line["artifact"] for line in lines if line["type"] == "artifact" and line["artifact"]["type"] == "model"
+    ]
+    assert artifact["name"] == f"{NAME}-model"
+    (entry,) = artifact["manifest"]["contents"]
+    assert Path(entry["local_path"]).read_bytes() == (run / "round-02" / "model.safetensors").read_bytes()
+
+
 def test_choices_are_a_table_and_latent_space_is_an_image(tmp_path):
     rounds = rounds_of(*OVERRIDES)
     track(tmp_path, rounds)
     tables = sorted((tmp_path / "wandb").glob("offline-run-*/files/media/table/*.json"))
     table = json.loads(tables[-1].read_text())
-    assert table["columns"] == ["round", "task", "pole_mass", "pole_length", "h1", "h2", "utility"]
+    assert table["columns"] == ["round", "task", "pole_mass", "pole_length", "h1", "h2", "utility", "repeats"]
     assert [row[:2] for row in table["data"]] == [[0, 0], [0, 1], [0, 2], [1, 3], [2, 4]]
     last = rounds[-1].record.added[0]
-    assert table["data"][-1][2:] == pytest.approx([*last.task, *last.latent, last.utility])
-    assert table["data"][0][-3:] == [None, None, None]
+    assert table["data"][-1][2:-1] == pytest.approx([*last.task, *last.latent, last.utility])
+    assert table["data"][-1][-1] == last.repeats and table["data"][0][-4:] == [None] * 4
     images = list((tmp_path / "wandb").glob("offline-run-*/files/media/images/latents_*.png"))
     assert len(images) == 3 and len({image.read_bytes() for image in images}) == 3
     tags = [value.tag for event in events(tmp_path / "tensorboard" / NAME) for value in event.summary.value]
@@ -138,10 +156,10 @@ def test_a_table_has_what_was_shown_beside_what_is_true(tmp_path, experiment, ex
     track(tmp_path, rounds[:1], config=tiny(experiment=experiment))
     (file,) = (tmp_path / "wandb").glob("offline-run-*/files/media/table/*.json")
     table = json.loads(file.read_text())
-    assert table["columns"][2:-3] == ["pole_mass", "pole_length", *extra]
+    assert table["columns"][2:-4] == ["pole_mass", "pole_length", *extra]
     added = rounds[0].record.added
     shown = [[*task.task, *task.descriptor[len(task.descriptor) - len(extra) :]] for task in added]
-    assert [row[2:-3] for row in table["data"]] == [pytest.approx(row) for row in shown]
+    assert [row[2:-4] for row in table["data"]] == [pytest.approx(row) for row in shown]
 
 
 def test_trials_of_one_process_are_runs_of_their_own(tmp_path):

@@ -13,6 +13,17 @@ function verdict(entry) {
   );
 }
 
+// Claims that these runs cannot test, in one sentence for all that share a reason.
+function untestable(list) {
+  const reasons = new Map();
+  for (const { number, measure } of list)
+    reasons.set(number, [...(reasons.get(number) || []), measure ? DATA.measures[measure].label : null]);
+  return [...reasons].map(([reason, measures]) => {
+    const of = measures.filter(Boolean).join(", ");
+    return h("p", { class: "caption", "data-untestable": measures.length }, `Not testable${of ? ` (${of})` : ""}: ${reason}`);
+  });
+}
+
 function claimsSection() {
   const entry = experiment(),
     groups = new Map();
@@ -37,7 +48,17 @@ function claimsSection() {
         h("h3", {}, name),
         h("p", { class: "rule" }, `Supported if ${[...methods.values()][0][0].rule}.`),
         [...methods].map(([method, list]) =>
-          h("div", { class: "claim-row" }, h("h4", {}, method), h("div", { class: "cards" }, list.map(verdict))),
+          h(
+            "div",
+            { class: "claim-row" },
+            h("h4", {}, method),
+            h(
+              "div",
+              {},
+              h("div", { class: "cards" }, list.filter((claim) => claim.verdict !== "not testable").map(verdict)),
+              untestable(list.filter((claim) => claim.verdict === "not testable")),
+            ),
+          ),
         ),
       ),
     ),

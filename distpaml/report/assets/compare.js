@@ -68,7 +68,8 @@ function comparison(kind) {
       .filter((v) => v !== null)
       .map(Math.abs),
   );
-  const best = Math.min(...rows.map((row) => row.area[0]).filter((v) => v !== null));
+  const adding = rows.filter((row) => entry.groups[row.group].has_rounds),
+    best = Math.min(...adding.map((row) => row.area[0]).filter((v) => v !== null));
   const pm = ([mean, error], strong) =>
     h(
       "span",

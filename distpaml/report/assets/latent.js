@@ -107,7 +107,7 @@ function latentChart(at) {
       `Latent space after round ${at}: q(h) of ${latent.mean[at].length} tasks, ` +
       "ellipses of two standard deviations, numbered by the round that chose them",
     x: { label: names[0], domain: [low[0], high[0]] },
-    y: { label: flat ? plain(parameter.name) : names[1], domain: [low[1], high[1]] },
+    y: { label: flat ? withUnit(parameter) : names[1], domain: [low[1], high[1]] },
     marks: [...marks, ...labels],
     points,
   });
@@ -118,10 +118,12 @@ function latentChart(at) {
     at === rounds ? "; small squares are the test tasks" : "",
     field ? `. ${shadingWords(latent.utility, field)}` : "",
     next.length ? `. The cross marks the next task${outside ? ", here outside the figure" : ""}` : "",
+    ". Latents may lie far from the prior N(0, I): it weighs half of h² per task, little against hundreds of observed",
+    " numbers, and only distances in units of the kernel's length-scales matter",
     latent.of > 2 ? `. These are the two of ${latent.of} dimensions in which tasks differ most` : "",
     ".",
   );
-  return [figure, rampKey(parameter.low, parameter.high, plain(parameter.name)), caption];
+  return [figure, rampKey(parameter.low, parameter.high, withUnit(parameter)), caption];
 }
 
 function latentFigure() {

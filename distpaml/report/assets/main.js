@@ -10,20 +10,59 @@ const SECTIONS = [
   ["runs", "Runs", "Runs", runsSection],
 ];
 
+// The paired difference of two rows of the table, whichever of them is the baseline.
+function pairedOf(entry, row, other, what) {
+  const name = (r) => entry.groups[r.group].method,
+    straight = row[`${what}-${name(other)}`],
+    turned = other[`${what}-${name(row)}`];
+  if (straight) return straight;
+  return turned ? { low: turned.high, high: turned.low } : null;
+}
+
+// "PAML-pool 0.15, 12 % below LHS": the best row and its distance to the next.
+function leader(entry, rows, what) {
+  const ranked = rows.filter((r) => r[what][0] !== null).sort((a, b) => a[what][0] - b[what][0]),
+    [best, next] = ranked;
+  if (!best) return null;
+  const label = entry.groups[best.group].label,
+    value = best[what][0];
+  if (!next) return { best, words: `${label}, ${number(value)}` };
+  const gap = number(Math.abs((100 * (next[what][0] - value)) / next[what][0]), 2),
+    difference = pairedOf(entry, best, next, what),
+    sure = difference && difference.low !== null && (difference.low > 0 || difference.high < 0);
+  const open = sure ? "" : " (undecided)";
+  return { best, words: `${label}, ${number(value)}, ${gap}\u00a0% below ${entry.groups[next.group].label}${open}` };
+}
+
+// The best method over the horizon and at the end, also where it is a baseline.
 function headline() {
   const entry = experiment(),
-    rows = entry.table[measureOf("rmse")].filter((r) => r.area[0] !== null);
-  const own = rows.filter((r) => entry.groups[r.group].chooses);
-  const best = (own.length ? own : rows).sort((a, b) => a.area[0] - b.area[0])[0];
-  if (!best) return "No run has finished yet.";
-  const label = entry.groups[best.group].label,
-    parts = DATA.baselines.map((name) => [name, best[`area-${name}`]]).filter(([, d]) => d);
-  const words = parts.map(([name, { relative, mean, low, high }]) => {
-    const size = `${number(Math.abs(100 * relative), 2)}\u00a0%`,
-      open = low !== null && low <= 0 && high >= 0;
-    return `${size} ${mean < 0 ? "below" : "above"} ${DATA.methods[name].label}${open ? " (undecided)" : ""}`;
-  });
-  return `${label}: RMSE ${number(best.area[0])} on average over the horizon${words.length ? `, ${words.join(" and ")}` : ""}.`;
+    rows = entry.table[measureOf("rmse")].filter((r) => entry.groups[r.group].has_rounds),
+    horizon = leader(entry, rows, "area"),
+    end = leader(entry, rows, "last");
+  if (!horizon || !end) return "No run has finished yet.";
+  return `Lowest RMSE over the horizon: ${horizon.words}. At the end: ${end.words}.`;
+}
+
+// What to expect of each method that is here, and how often it chose what it knew.
+function expectations(entry) {
+  const methods = [...new Set(entry.groups.map((g) => g.method))].filter((m) => DATA.methods[m]);
+  return h(
+    "ul",
+    { class: "expect", "aria-label": "What to expect of the methods" },
+    methods.map((name) => {
+      const runs = entry.runs.filter((r) => entry.groups[r.group].method === name),
+        chosen = runs.flatMap((r) => r.tasks.map((task, k) => [task[0], r.repeats[k]])).filter(([round]) => round),
+        again = chosen.filter(([, known]) => known !== null).length;
+      return h(
+        "li",
+        {},
+        h("b", {}, DATA.methods[name].label),
+        ` ${DATA.methods[name].expect}`,
+        again ? h("span", { class: "again" }, ` ${again} of ${chosen.length} choices nearly repeat a known task.`) : null,
+      );
+    }),
+  );
 }
 
 function hero() {
@@ -39,6 +78,7 @@ function hero() {
       { class: "facts" },
       Object.entries(entry.facts).map(([k, v]) => h("span", {}, `${k} `, h("b", {}, plain(v)))),
     ),
+    expectations(entry),
     h(
       "div",
       { class: "tiles" },
@@ -130,7 +170,10 @@ function render(focus) {
     by("nav").replaceChildren();
   } else {
     state.experiment = Math.min(state.experiment, DATA.experiments.length - 1);
-    const shown = SECTIONS.filter(([, , , , when]) => !when || when());
+    const searched = DATA.searches.some((search) => search.runs.includes(experiment().name)),
+      shown = SECTIONS.filter(([, , , , when]) => !when || when()).sort(
+        ([a], [b]) => searched && (b === "search") - (a === "search"),
+      );
     main.replaceChildren(
       ...[
         hero(),

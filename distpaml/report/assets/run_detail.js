@@ -6,7 +6,7 @@ function detailedRuns(entry) {
 function currentRun() {
   const entry = experiment(),
     runs = detailedRuns(entry);
-  return runs.find((run) => run.path === state.run) || runs[0];
+  return runs.find((run) => run.path === state.run) || runs.find((run) => run.group === entry.best) || runs[0];
 }
 
 function runPicker() {
@@ -36,6 +36,9 @@ function runPicker() {
   );
 }
 
+// A parameter with its unit, for axes.
+const withUnit = (p) => `${plain(p.name)}${p.unit ? `, ${p.unit}` : ""}`;
+
 // One line per parameter of a task [round, …].
 function parameterWords(entry, task) {
   const hidden = (p) => (entry.hidden.includes(p.name) ? " (hidden)" : "");
@@ -56,6 +59,7 @@ function chosenFigure() {
   };
   const panels = shownGroups(entry)
     .filter(([g]) => g.has_rounds)
+    .sort(([, i], [, k]) => (k === entry.best) - (i === entry.best))
     .slice(0, 6)
     .map(([group, i]) => {
       const style = styleOf(entry.groups, i),
@@ -95,8 +99,20 @@ function chosenFigure() {
           line: 1.6,
         });
         if (task[0]) marks.push({ kind: "text", x: a, y: b, dx: 6, dy: -5, text: String(task[0]), class: "order" });
-        const origin = `${group.label}, ${task[0] ? `round ${task[0]}` : "initial"}`;
-        points.push({ x: a, y: b, series: "tasks", text: [origin, ...parameterWords(entry, task)].join("\n") });
+        const origin = `${group.label}, ${task[0] ? `round ${task[0]}` : "initial"}`,
+          known = front.repeats[front.tasks.indexOf(task)];
+        if (known !== null)
+          marks.push({
+            kind: "marks",
+            points: [[a, b]],
+            mark: "circle",
+            size: 8,
+            color: "var(--bad)",
+            hollow: true,
+            line: 1.2,
+          });
+        const again = known === null ? [] : [`nearly repeats task ${known}`];
+        points.push({ x: a, y: b, series: "tasks", text: [origin, ...parameterWords(entry, task), ...again].join("\n") });
       }
       return h(
         "div",
@@ -105,8 +121,8 @@ function chosenFigure() {
           height: 250,
           title: `${group.label}, seed ${front.seed}`,
           label: `Tasks that ${group.label} chose with seed ${front.seed}, in ${plain(X.name)}${Y ? ` and ${plain(Y.name)}` : ""}`,
-          x: { label: plain(X.name), domain: pad(X) },
-          y: { label: Y ? plain(Y.name) : "order", domain: Y ? pad(Y) : [-1, depth] },
+          x: { label: withUnit(X), domain: pad(X) },
+          y: { label: Y ? withUnit(Y) : "order", domain: Y ? pad(Y) : [-1, depth] },
           marks,
           points,
         }),
@@ -138,7 +154,8 @@ function chosenFigure() {
     h(
       "p",
       { class: "caption" },
-      "Hollow diamonds are the initial tasks, numbers the rounds of the choices; faint marks are choices of the other seeds.",
+      "Hollow diamonds are the initial tasks, numbers the rounds of the choices; faint marks are choices of the other seeds. " +
+        "A ring marks a choice that nearly repeats a known task.",
     ),
     h("div", { class: "many" }, panels),
   );

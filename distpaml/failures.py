@@ -1,0 +1,39 @@
+"""Errors of the user's own code: type, file and line in a sentence, and the whole traceback beside the run."""
+
+import traceback
+from pathlib import Path
+
+from distpaml.command_line import shown_path
+
+FILE = "error.txt"
+_OTHERS = (str(Path(__file__).parent), "site-packages", "/lib/python", "<frozen")
+"""What is not the user's own code, by the paths of its files."""
+
+
+def described(error: BaseException) -> str:
+    """`ValueError: bad shape (my_arm.py, line 12)`: the deepest line of the user's own code, or else of any."""
+    message = " ".join(str(error).split()).rstrip(".")
+    name = type(error).__name__
+    return f"{name}{f': {message}' if message else ''}{where(error)}"
+
+
+def where(error: BaseException) -> str:
+    """` (my_arm.py, line 12)`, or nothing for an error that has no traceback."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if not any(other in frame.filename for other in _OTHERS)]
+    if not frames:
+        return ""
+    frame = (own or list(frames))[-1]
+    return f" ({shown_path(Path(frame.filename))}, line {frame.lineno})"
+
+
+def text_of(error: BaseException) -> str:
+    """The whole traceback."""
+    return "".join(traceback.format_exception(error))
+
+
+def keep(error: BaseException, folder: Path) -> Path:
+    """Write the traceback into the folder of the run that failed; returns the file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / FILE).write_text(text_of(error), encoding="utf-8")
+    return folder / FILE
