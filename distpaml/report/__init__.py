@@ -2,6 +2,7 @@
 
 collect.py      directories → runs; unreadable ones are listed and skipped
 statistics.py   curves over seeds, area under the curve, paired differences with bootstrap intervals
+aggregate.py    differences over several experiments together
 claims.py       the paper's claims, each supported or not, with its numbers
 run_detail.py   the latent space, predictions and rollouts of a run
 kinematics.py   joint positions of the paper's systems

@@ -18,7 +18,8 @@ from scipy.stats import binomtest, trim_mean
 from distpaml.types import Array
 
 RESAMPLES = 4999
-Statistic = Callable[[Sequence[Array]], float]
+Statistic = Callable[[Sequence[Array]], Array]
+"""Of the differences [..., S_e] of every experiment e."""
 
 
 @dataclass(frozen=True)
@@ -47,14 +48,14 @@ def together(differences: Sequence[Array]) -> Together:
     )
 
 
-def interquartile_mean(differences: Sequence[Array]) -> float:
-    """The mean of the middle half of all values."""
-    return float(trim_mean(np.concatenate(list(differences)), 0.25))
+def interquartile_mean(differences: Sequence[Array]) -> Array:
+    """The mean of the middle half of all values [...]."""
+    return np.asarray(trim_mean(np.concatenate(list(differences), axis=-1), 0.25, axis=-1))
 
 
-def probability_of_improvement(differences: Sequence[Array]) -> float:
-    """The chance that the method is better on a random seed of a random experiment."""
-    return float(np.mean([np.mean((d < 0.0) + 0.5 * (d == 0.0)) for d in differences]))
+def probability_of_improvement(differences: Sequence[Array]) -> Array:
+    """The chance that the method is better on a random seed of a random experiment [...]."""
+    return np.mean([np.mean((d < 0.0) + 0.5 * (d == 0.0), axis=-1) for d in differences], axis=0)
 
 
 def sign_test(differences: Array) -> float:
@@ -66,6 +67,6 @@ def sign_test(differences: Array) -> float:
 def with_interval(statistic: Statistic, differences: Sequence[Array]) -> tuple[float, float, float]:
     """The statistic and its 95 % interval by a stratified percentile bootstrap."""
     rng = np.random.default_rng(0)
-    drawn = [statistic([rng.choice(d, len(d)) for d in differences]) for _ in range(RESAMPLES)]
+    drawn = statistic([d[rng.integers(len(d), size=(RESAMPLES, len(d)))] for d in differences])  # [RESAMPLES]
     low, high = np.quantile(drawn, [0.025, 0.975])
-    return statistic(differences), float(low), float(high)
+    return float(statistic(differences)), float(low), float(high)

@@ -1,20 +1,22 @@
 """Everything that the page shows, as one tree of plain values; the page only draws."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
+from itertools import product
 from typing import Any
 
 from distpaml.catalogue import ERRORS, MEASURES, METHODS, baselines, planned_rounds
 from distpaml.domains import DOMAINS
+from distpaml.report.aggregate import together
 from distpaml.report.claims import claims
 from distpaml.report.collect import Collection, Problem, Run
 from distpaml.report.groups import ExperimentRuns, Group, experiments
 from distpaml.report.image_figures import image_figures
 from distpaml.report.packing import rounded
 from distpaml.report.searches import searches
-from distpaml.report.statistics import COVERAGE, area, paired
+from distpaml.report.statistics import COVERAGE, area, differences, paired
 from distpaml.report.styles import group_styles
 from distpaml.report.timings import reliability, stages
 
@@ -57,6 +59,7 @@ def payload(found: Collection) -> dict[str, Any]:
         "experiments": entries,
         "details": details,
         "searches": searched,
+        "together": _together(grouped),
         "sweeps": reliability(found),
         "waiting": [str(path) for path in found.waiting],
         "problems": [asdict(problem) for problem in found.problems],
@@ -160,6 +163,27 @@ def _best(rows: list[dict[str, Any]]) -> int | None:
     """The group with the smallest mean error over the horizon, be it a baseline."""
     ranked = [row for row in rows if row["area"][0] is not None]
     return min(ranked, key=lambda row: row["area"][0])["group"] if ranked else None
+
+
+def _together(grouped: Sequence[ExperimentRuns]) -> list[dict[str, Any]]:
+    """Methods that choose against the baselines, over all experiments that have one group of each; two at least.
+
+    Areas under the curve: RMSE relative to the baseline's mean, NLL in nats.
+    """
+    rows = []
+    for method, name in product([name for name, info in METHODS.items() if info.chooses], baselines()):
+        pairs = []
+        for part in grouped:
+            mine, theirs = ([g for g in part.groups if g.method == m] for m in (method, name))
+            if len(mine) == len(theirs) == 1:
+                pairs.append((mine[0].curves, theirs[0].curves))
+        for measure in ERRORS:
+            found = [pair for pair in (differences(*curves, measure) for curves in pairs) if pair is not None]
+            if len(found) > 1:
+                scaled = [d / abs(base) if measure.startswith("rmse") else d for d, base in found]
+                row = {key: rounded(value, DIGITS) for key, value in asdict(together(scaled)).items()}
+                rows.append({"method": method, "baseline": name, "measure": measure} | row)
+    return rows
 
 
 def _has_rounds(method: str) -> bool:

@@ -17,6 +17,7 @@ import numpy as np
 from scipy.stats import bootstrap
 
 from distpaml.catalogue import MEASURES
+from distpaml.report.aggregate import sign_test
 from distpaml.report.collect import Run
 from distpaml.types import Array
 
@@ -79,10 +80,15 @@ class Difference:
     """Seeds on which the method is better."""
     relative: float
     """The mean difference relative to the baseline's mean."""
+    p: float
+    """Of the sign test over the seeds."""
 
 
-def paired(mine: Curves, theirs: Curves, measure: str, at: int | None = None) -> Difference | None:
-    """The difference of the areas over the common horizon, or of the errors in round `at` of it (-1: the last)."""
+def differences(mine: Curves, theirs: Curves, measure: str, at: int | None = None) -> tuple[Array, float] | None:
+    """Method minus baseline on every seed that both finished [S], and the baseline's mean; None without such a seed.
+
+    Of the areas over the common horizon, or of the errors in round `at` of it (-1: the last).
+    """
     common = np.intersect1d(mine.added, theirs.added)
     a, b = mine.finished(), theirs.finished()
     seeds = sorted(a.keys() & b.keys())
@@ -92,11 +98,18 @@ def paired(mine: Curves, theirs: Curves, measure: str, at: int | None = None) ->
     for curves, rows in ((mine, a), (theirs, b)):
         chosen = curves.values[measure][[rows[seed] for seed in seeds]][:, np.isin(curves.added, common)]
         values.append(area(common, chosen) if at is None else chosen[:, at])
-    difference = values[0] - values[1]
+    return values[0] - values[1], float(values[1].mean())
+
+
+def paired(mine: Curves, theirs: Curves, measure: str, at: int | None = None) -> Difference | None:
+    """The mean of `differences`, with its interval and the sign test."""
+    if (found := differences(mine, theirs, measure, at)) is None:
+        return None
+    difference, base = found
     low, high = interval(difference)
-    mean, base = float(difference.mean()), float(values[1].mean())
-    wins = int((difference < 0).sum())
-    return Difference(len(seeds), mean, low, high, wins, mean / abs(base) if base else float("nan"))
+    mean, wins = float(difference.mean()), int((difference < 0).sum())
+    relative = mean / abs(base) if base else float("nan")
+    return Difference(len(difference), mean, low, high, wins, relative, sign_test(difference))
 
 
 def interval(values: Array) -> tuple[float | None, float | None]:

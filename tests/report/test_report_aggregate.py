@@ -47,3 +47,23 @@ def test_the_bootstrap_keeps_every_experiment(monkeypatch):
     found = together([np.full(4, -1.0), np.full(6, 2.0)])
     assert found.middle == (pytest.approx(found.middle[0]),) * 3 and found.better == (0.5, 0.5, 0.5)
     assert (found.experiments, found.seeds) == (2, 10)
+
+
+def test_a_report_of_two_experiments_compares_over_both(sweep_made):
+    """One row for every method that chooses, baseline and error, where both experiments have one group of each."""
+    from distpaml.report.collect import collect
+    from distpaml.report.payload import payload
+
+    tree = payload(collect([sweep_made]))
+    rows = {(row["method"], row["baseline"], row["measure"]): row for row in tree["together"]}
+    assert {key[:2] for key in rows} == {("paml", "uni")}
+    groups = [{group["method"]: group for group in entry["groups"]} for entry in tree["experiments"]]
+    differences = []
+    for found in groups:
+        mine, theirs = (np.array(found[method]["measures"]["rmse"]["seeds"]) for method in ("paml", "uni"))
+        steps = np.array(found["uni"]["added"])
+        areas = [np.trapezoid(values, steps, axis=1) / steps[-1] for values in (mine, theirs)]
+        differences.append((areas[0] - areas[1]) / areas[1].mean())
+    row = rows["paml", "uni", "rmse"]
+    assert (row["experiments"], row["seeds"]) == (2, sum(map(len, differences)))
+    assert row["middle"][0] == pytest.approx(float(interquartile_mean(differences)), rel=1e-4)

@@ -2,8 +2,8 @@
 const PAIRED =
   "Differences are paired: methods of a seed share initial tasks, controls and test data. Below zero is better than " +
   "the baseline: ▼ better, ▲ worse, ◇ open if the interval holds zero; then the seeds on which the method wins. " +
-  "Intervals are 95 % bootstrap intervals of the mean over finished seeds. The mean over the horizon is the area " +
-  "under the curve, per added task. ";
+  "Intervals are 95 % bootstrap intervals of the mean over finished seeds, p is that of a sign test (five wins of " +
+  "five are 0.06). The mean over the horizon is the area under the curve, per added task. ";
 const NEEDED =
   "Added tasks until the RMSE first reaches a level: one dot per seed, the bar is the median. " +
   "The level starts at the final error of the better baseline.";
@@ -33,7 +33,7 @@ function forest(difference, reach) {
 
 function differenceCell(difference, reach, kind) {
   if (!difference) return h("span", { class: "muted" }, "–");
-  const { mean, low, high, seeds, wins, relative } = difference;
+  const { mean, low, high, seeds, wins, relative, p } = difference;
   const sure = low === null ? "" : high < 0 ? "better" : low > 0 ? "worse" : "open";
   const words = { better: "▼ better", worse: "▲ worse", open: "◇ open", "": "" }[sure];
   return h(
@@ -51,7 +51,7 @@ function differenceCell(difference, reach, kind) {
       "div",
       { class: "muted" },
       low === null ? `${seeds} seeds, no interval` : `[${signed(low)}, ${signed(high)}]`,
-      ` · ${wins}/${seeds} seeds`,
+      ` · ${wins}/${seeds} seeds, p\u00a0=\u00a0${number(p, 2)}`,
     ),
   );
 }
@@ -118,6 +118,39 @@ function comparison(kind) {
         ];
       }),
       { class: "comparison", "data-measure": measureOf(kind), "aria-label": `Comparison in ${measureName(kind)}` },
+    ),
+  );
+}
+
+// Methods against the baselines over all experiments at once.
+const TOGETHER =
+  "All experiments with exactly one group of each: the interquartile mean of the paired differences in the mean over " +
+  "the horizon (RMSE relative to the baseline, NLL in nats; below zero is better), and the probability that the method " +
+  "is better on a random seed of a random experiment. Intervals are 95 % stratified bootstrap intervals: seeds are drawn " +
+  "anew within every experiment. p is that of a sign test over all pairs.";
+
+function together() {
+  const rows = DATA.together.filter((row) => ["rmse", "nll"].some((kind) => row.measure === measureOf(kind)));
+  if (!rows.length) return null;
+  const interval = ([value, low, high], show) => `${show(value)} [${show(low)}, ${show(high)}]`;
+  return h(
+    "figure",
+    { "data-figure": "together" },
+    h("h3", {}, "All experiments together"),
+    h("p", { class: "lead" }, TOGETHER),
+    table(
+      ["method", "against", "measure", "experiments", "pairs", "middle difference", "probability of improvement", "p"],
+      rows.map((row) => [
+        DATA.methods[row.method].label,
+        DATA.methods[row.baseline].label,
+        DATA.measures[row.measure].label,
+        String(row.experiments),
+        String(row.seeds),
+        interval(row.middle, row.measure.startsWith("rmse") ? percent : signed),
+        interval(row.better, (v) => number(v, 2)),
+        number(row.p, 2),
+      ]),
+      { "data-table": "together" },
     ),
   );
 }
@@ -296,5 +329,11 @@ function coverage() {
 }
 
 function compareSection() {
-  return [h("p", { class: "lead" }, PAIRED, coverage()), comparison("rmse"), comparison("nll"), efficiency()];
+  return [
+    h("p", { class: "lead" }, PAIRED, coverage()),
+    comparison("rmse"),
+    comparison("nll"),
+    together(),
+    efficiency(),
+  ];
 }
