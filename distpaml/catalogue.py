@@ -58,8 +58,8 @@ METHODS: dict[str, MethodInfo] = {
             "blue",
             "9 3",
             "square",
-            expect="The same utility, but candidates are real tasks rather than points decoded from a grid over latent "
-            "space: the default.",
+            expect="The paper's utility over real tasks rather than points decoded from a grid over latent space: the "
+            "default.",
             chooses=True,
         ),
         MethodInfo("uni", "UNI", "purple", "2 3", "triangle", expect="Uniform draws: the baseline to beat."),

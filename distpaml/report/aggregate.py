@@ -18,6 +18,8 @@ from scipy.stats import binomtest, trim_mean
 from distpaml.types import Array
 
 RESAMPLES = 4999
+FEWEST = 3
+"""Fewest seeds of an experiment for an interval."""
 Statistic = Callable[[Sequence[Array]], Array]
 """Of the differences [..., S_e] of every experiment e."""
 
@@ -30,9 +32,9 @@ class Together:
     seeds: int
     """Pairs of runs in all."""
     middle: tuple[float, float, float]
-    """Interquartile mean of the differences, with its interval."""
+    """Interquartile mean of the differences, with its interval, which is NaN if an experiment has too few seeds."""
     better: tuple[float, float, float]
-    """Probability of improvement, with its interval."""
+    """Probability of improvement, likewise."""
     p: float
     """Of the sign test over all pairs: how often a coin would be as one-sided."""
 
@@ -65,7 +67,9 @@ def sign_test(differences: Array) -> float:
 
 
 def with_interval(statistic: Statistic, differences: Sequence[Array]) -> tuple[float, float, float]:
-    """The statistic and its 95 % interval by a stratified percentile bootstrap."""
+    """The statistic and its 95 % interval by a stratified percentile bootstrap; NaN for too few seeds."""
+    if min(len(d) for d in differences) < FEWEST:
+        return float(statistic(differences)), float("nan"), float("nan")
     rng = np.random.default_rng(0)
     drawn = statistic([d[rng.integers(len(d), size=(RESAMPLES, len(d)))] for d in differences])  # [RESAMPLES]
     low, high = np.quantile(drawn, [0.025, 0.975])

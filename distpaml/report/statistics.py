@@ -17,12 +17,10 @@ import numpy as np
 from scipy.stats import bootstrap
 
 from distpaml.catalogue import MEASURES
-from distpaml.report.aggregate import sign_test
+from distpaml.report.aggregate import FEWEST, sign_test
 from distpaml.report.collect import Run
 from distpaml.types import Array
 
-FEWEST = 3
-"""Fewest seeds for an interval."""
 COVERAGE = {3: 0.72, 5: 0.84, 10: 0.90, 20: 0.93}
 """How often a 95 % interval of so many normal differences contains the true mean, from 1500 simulations each."""
 

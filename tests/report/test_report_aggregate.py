@@ -47,6 +47,7 @@ def test_the_bootstrap_keeps_every_experiment(monkeypatch):
     found = together([np.full(4, -1.0), np.full(6, 2.0)])
     assert found.middle == (pytest.approx(found.middle[0]),) * 3 and found.better == (0.5, 0.5, 0.5)
     assert (found.experiments, found.seeds) == (2, 10)
+    assert np.isnan(together([np.full(4, -1.0), np.full(2, 2.0)]).middle[1:]).all()  # two seeds make no interval
 
 
 def test_a_report_of_two_experiments_compares_over_both(sweep_made):

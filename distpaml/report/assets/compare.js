@@ -50,7 +50,7 @@ function differenceCell(difference, reach, kind) {
     h(
       "div",
       { class: "muted" },
-      low === null ? `${seeds} seeds, no interval` : `[${signed(low)}, ${signed(high)}]`,
+      low === null ? `${seeds} ${seeds === 1 ? "seed" : "seeds"}, no interval` : `[${signed(low)}, ${signed(high)}]`,
       ` · ${wins}/${seeds} seeds, p\u00a0=\u00a0${number(p, 2)}`,
     ),
   );
@@ -132,7 +132,8 @@ const TOGETHER =
 function together() {
   const rows = DATA.together.filter((row) => ["rmse", "nll"].some((kind) => row.measure === measureOf(kind)));
   if (!rows.length) return null;
-  const interval = ([value, low, high], show) => `${show(value)} [${show(low)}, ${show(high)}]`;
+  const interval = ([value, low, high], show) =>
+    low === null ? show(value) : `${show(value)} [${show(low)}, ${show(high)}]`;
   return h(
     "figure",
     { "data-figure": "together" },
