@@ -56,7 +56,7 @@ def test_check_names_the_line(folder):
 def test_a_sweep_names_the_line_and_keeps_the_traceback(folder):
     words = small("methods=[uni]", "seeds=1", "domain.name=mine:Mine", "--out", "out", "--verbose")
     sweep = SweepProcess(*words, cwd=folder).wait()
-    said = "AttributeError: 'Mine' object has no attribute 'broken' (mine.py, line 10); the traceback is in"
-    assert sweep.code == 1 and f"mine-uni-seed0 failed: {said} trials/mine-uni-seed0/error.txt." in sweep.out
-    assert 'mine.py", line 10, in simulate' in (folder / "out/trials/mine-uni-seed0/error.txt").read_text()
+    said = f"AttributeError: 'Mine' object has no attribute 'broken' ({folder}/mine.py, line 10); the traceback is in"
+    assert sweep.code == 1 and f"cartpole-uni-seed0 failed: {said} trials/cartpole-uni-seed0/error.txt." in sweep.out
+    assert 'mine.py", line 10, in simulate' in (folder / "out/trials/cartpole-uni-seed0/error.txt").read_text()
     assert "Traceback" in sweep.out

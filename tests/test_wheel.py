@@ -48,5 +48,5 @@ def test_the_wheel_has_everything_that_the_clone_has(installed, tmp_path):
 @pytest.mark.slow
 def test_the_quickstart_runs_from_an_empty_folder(installed, tmp_path):
     out = python(installed, tmp_path, "-m", "distpaml.sweep", *SIZE, "seeds=1", "methods=[uni]", "--out", "out")
-    assert f"Report: {tmp_path}/out/report/index.html" in out
+    assert "out/report/index.html" in out
     assert (tmp_path / "out" / "trials" / "cartpole-uni-seed0" / "records.jsonl").exists()

@@ -18,7 +18,6 @@ import psutil
 
 from distpaml.errors import UserError, printable
 
-DAEMONS = ("raylet", "gcs_server")
 INTERVAL, PATIENCE = 0.25, 3.0
 """Seconds between two looks; seconds in which a daemon may be the reason for an error."""
 
@@ -41,12 +40,16 @@ def with_remedy(said: str) -> str:
     return f"{said}; {_remedy}" if _remedy else f"{said}."
 
 
-def daemons_of(session: str) -> list[psutil.Process]:
-    """The daemons of a session of Ray that run on this machine."""
+def daemons_of(session: str, raylet_socket: str) -> list[psutil.Process]:
+    """The raylet that this process is connected to, and the GCS of the session of Ray if it is on this machine.
+
+    A cluster may have other raylets here; it can do without them.
+    """
+    words = {"raylet": f"--raylet_socket_name={raylet_socket}", "gcs_server": f"--session-name={session}"}
     found = []
     for process in psutil.process_iter(["name"]):
         with suppress(psutil.Error):
-            if process.info["name"] in DAEMONS and any(session in word for word in process.cmdline()):
+            if words.get(process.info["name"]) in process.cmdline():
                 found.append(process)
     return found
 

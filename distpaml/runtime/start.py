@@ -71,7 +71,8 @@ def _connection(address: str | None, configs: Iterable[ExperimentConfig], verbos
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, terminate)  # Ray has installed its own, which aborts
         node: Any = ray._private.worker._global_node
-        with watched(daemons_of(Path(node.get_session_dir_path()).name), ours=not address):
+        daemons = daemons_of(Path(node.get_session_dir_path()).name, node.raylet_socket_name)
+        with watched(daemons, ours=not address):
             yield address
     finally:
         started = with_descendants(set(psutil.Process().children()) - before)

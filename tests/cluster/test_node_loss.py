@@ -2,9 +2,11 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import mkdtemp
 
 import pytest
 import ray
@@ -30,7 +32,8 @@ SEEDS = (0, 1, 2)
 @pytest.fixture
 def cluster(monkeypatch, tmp_path):
     """A head without room for trials, to which nodes can be added."""
-    for name, value in {"RAY_AUTH_MODE": "disabled", "RAY_TMPDIR": "/tmp", "TMPDIR": str(tmp_path)}.items():
+    own = mkdtemp(prefix="dp", dir="/tmp")  # a short path, for sockets; in /tmp/ray other tests would find the cluster
+    for name, value in {"RAY_AUTH_MODE": "disabled", "RAY_TMPDIR": own, "TMPDIR": str(tmp_path)}.items():
         monkeypatch.setenv(name, value)
     cluster = Cluster(
         initialize_head=True,
@@ -38,6 +41,7 @@ def cluster(monkeypatch, tmp_path):
     )
     yield cluster
     cluster.shutdown()
+    shutil.rmtree(own, ignore_errors=True)
 
 
 def sweep(cluster, out, *words):
@@ -87,7 +91,7 @@ def test_a_machine_that_does_not_see_the_folder_is_refused(cluster, tmp_path):
     """It sees an empty folder at the same path, in a mount namespace of its own."""
     folder = tmp_path / "sweep"
     folder.mkdir()
-    own = f"mount -t tmpfs tmpfs /tmp/ray && mount -t tmpfs tmpfs {folder}"
+    own = f"mount -t tmpfs tmpfs $RAY_TMPDIR/ray && mount -t tmpfs tmpfs {folder}"
     script = f"{own} && exec ray start --address={cluster.address} --num-cpus=1 --block"
     stranger = subprocess.Popen(
         ["unshare", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child", "bash", "-c", script],
