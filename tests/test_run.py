@@ -61,7 +61,7 @@ def test_where_a_run_goes_unless_it_is_said(tmp_path, monkeypatch):
             ["domain.trajectory_length=5"],
             "domain.alternations=10 do not fit into a trajectory of domain.trajectory_length=5",
         ),
-        (["selection.per_dimension=100", "model.latent=4"], "to 4000000 candidates"),
+        (["method=paml", "selection.per_dimension=100", "model.latent=4"], "to 4000000 candidates"),
     ],
 )
 def test_what_is_wrong_is_one_sentence_before_anything_is_written(tmp_path, capsys, arguments, sentence):

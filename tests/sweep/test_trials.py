@@ -105,7 +105,7 @@ SEARCH = "search: {space: {model.inducing: {low: 10, high: 20}}}\n"
         ("seeds: 2", ("rounds",), "dotted.key=value"),
         ("include: []", (), "include"),
         ("include: [nothing.yaml]", (), "nothing.yaml cannot be read"),
-        (SEARCH, (), "at least two seeds"),
+        (SEARCH, (), "seeds is null but should be at least 2 in a search"),
         (SEARCH + "seeds: 2\nmethods: [uni, lhs]", (), "one method"),
         (SEARCH + "seeds: 2\ngrid: {rounds: [1, 2]}", (), "should replace the grid"),
         ("seeds: 2\nsearch: {space: {model.inducing: {low: 10}}}", (), "low and high"),
