@@ -27,11 +27,12 @@ function leader(entry, rows, what) {
   const label = entry.groups[best.group].label,
     value = best[what][0];
   if (!next) return { best, words: `${label}, ${number(value)}` };
-  const gap = number(Math.abs((100 * (next[what][0] - value)) / next[what][0]), 2),
+  const share = Math.abs((100 * (next[what][0] - value)) / next[what][0]),
+    gap = share < 0.1 ? "level with" : `${number(share, 2)}\u00a0% below`,
     difference = pairedOf(entry, best, next, what),
     sure = difference && difference.low !== null && (difference.low > 0 || difference.high < 0);
   const open = sure ? "" : " (undecided)";
-  return { best, words: `${label}, ${number(value)}, ${gap}\u00a0% below ${entry.groups[next.group].label}${open}` };
+  return { best, words: `${label}, ${number(value)}, ${gap} ${entry.groups[next.group].label}${open}` };
 }
 
 // The best method over the horizon and at the end, also where it is a baseline.
