@@ -36,7 +36,7 @@ class ModelConfig(Section):
     """Q, the dimensions of a task's latent variable."""
     inducing: PositiveOrAuto = "auto"
     """L, the inducing points, never more than transitions; `auto`: until they explain the data, up to a cap."""
-    inducing_cap: Positive = 400
+    inducing_cap: Positive = 600
     """Most inducing points if `inducing` is auto."""
     inducing_inputs: Literal["data", "free"] = "data"
     """`data`: inducing points stay on transitions, with their tasks' latents; `free`: they are optimised too."""

@@ -71,9 +71,10 @@ def whiten(k: Tensor, inputs: BoundInputs, amplitude: Tensor, noise: Tensor, poo
     latents = zip(*(part.split(sizes) for part in (inputs.mean, inputs.variance, inputs.log_weight)), strict=True)
     each = [inputs._replace(chol=chol, mean=n, variance=t, log_weight=w) for n, t, w in latents]
     square, correction, target = (torch.stack(part).sum(0) for part in zip(*pool.forward(each), strict=True))
-    half = torch.linalg.solve_triangular(chol, correction, upper=False)
-    a = square.add_(torch.linalg.solve_triangular(chol, half.T, upper=False))
-    a = (0.5 * amplitude) * (a + a.T)
+    if inputs.uncertain:
+        half = torch.linalg.solve_triangular(chol, correction, upper=False)
+        square.add_(torch.linalg.solve_triangular(chol, half.T, upper=False))
+    a = (0.5 * amplitude) * (square + square.T)
     precision = a / noise[:, None, None]  # [D, L, L]
     precision.diagonal(dim1=-2, dim2=-1).add_(1.0)
     root = safe_cholesky(precision, "The posterior precision of the inducing points")
@@ -89,8 +90,9 @@ class CollapsedBound(torch.autograd.Function):
     def forward(
         ctx: Any, k: Tensor, rate: Tensor, zx: Tensor, zh: Tensor, mean: Tensor, variance: Tensor, log_weight: Tensor,
         amplitude: Tensor, noise: Tensor, squares: Tensor, mass: Tensor, points: int, pool: ShardPool,
+        uncertain: bool,
     ) -> Tensor:  # fmt: skip
-        inputs = BoundInputs(rate, zx, zh, k, mean, variance, log_weight, next(EVALUATIONS))
+        inputs = BoundInputs(rate, zx, zh, k, mean, variance, log_weight, next(EVALUATIONS), uncertain)
         white = whiten(k, inputs, amplitude, noise, pool)
         residual = squares + amplitude * mass - white.a.diagonal().sum()
         log_det = 2.0 * white.root.diagonal(dim1=-2, dim2=-1).log().sum(-1)
@@ -116,7 +118,7 @@ class CollapsedBound(torch.autograd.Function):
 
         features = amplitude * solve(g_a)
         target = amplitude.sqrt() * solve(scaled_w.T)
-        correction = solve(features.T)
+        correction = solve(features.T) if white.inputs[0].uncertain else torch.zeros_like(features)
         g_k = solve(solve(g_white).T)
         cotangent = Cotangent(features, 0.5 * (correction + correction.T), target)
         rate, zx, zh, *own = zip(*ctx.pool.backward(white.inputs, cotangent), strict=True)
@@ -130,4 +132,4 @@ class CollapsedBound(torch.autograd.Function):
         )
         parts = [torch.stack(part).sum(0) for part in (rate, zx, zh)] + [torch.cat(part) for part in own]
         parts += [g_amplitude, g_noise, -0.5 / noise, -0.5 * amplitude * over_noise]
-        return (g * g_k, *(g * part for part in parts), None, None)
+        return (g * g_k, *(g * part for part in parts), None, None, None)

@@ -1,11 +1,17 @@
 """The collapsed fit: where to start, what to optimise when, and when to stop.
 
-In every round several starts compete (`starts`). All but the last model are settled with few inducing points. The best
-of them then meets the last model, both with all inducing points, placed by greedy conditional variance under the
-kernel so far. Each stage takes `fit.settling` evaluations. The winner is optimised until the bound stops moving.
+In every round several starts compete (`starts`), each settled for `fit.settling` evaluations with few inducing points.
+If the last model wins, it goes on as it was. If another does, it meets the last model (in the first round the second
+best) once more, with all inducing points, which are placed by greedy conditional variance under the kernel so far. The
+winner is optimised until the bound stops moving.
+
+Meanwhile latents that the data determine to a small part of a length-scale count as points: the terms of the bound
+that the variances t add are nearly constant then, and take half of the time. At the end t is set to its optimum, and
+the bound that is kept is the exact one.
 """
 
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 
 import torch
@@ -20,7 +26,9 @@ from distpaml.model.starts import Start, starts
 
 COMPETING = 200
 """Inducing points while starts compete."""
-REMAINING = 1e-4
+SHARP = 1e-3
+"""Latents count as points while their variances are below this part of the squared length-scales."""
+REMAINING = 1e-6
 """`inducing: auto` ends when the variance that is left, averaged over the points, is this part of the least noise."""
 
 BOXES: dict[str, Box] = {
@@ -54,23 +62,26 @@ class Fit:
 
 def fit_collapsed(data: TrainingSet, last: LatentGP | None, model: ModelConfig, fit: FitConfig, seed: int) -> Fit:
     """Fit to `data`; the `last` model, if there is one, is among the starts."""
-    first, *others = starts(data, last, model.noise == "task", fit.restarts, seed)
-    if last is None:
-        rivals = _settled(data, [first, *others], model, fit.settling, most=COMPETING)
-        winner = max(rivals, key=lambda fit: fit.best)
+    candidates = starts(data, last, model.noise == "task", fit.restarts, seed)
+    ranking = sorted(_settled(data, candidates, model, fit.settling, most=COMPETING), key=lambda fit: -fit.best)
+    values = [value for rival in ranking for value in rival.values]
+    winner = ranking[0]
+    if winner.start == "last":
+        winner.gp = candidates[0].gp  # as it was, with the kernel of many inducing points
         place(winner.gp, data, model)
-    else:
-        rivals = _settled(data, others, model, fit.settling, most=COMPETING)
-        challenger = max(rivals, key=lambda fit: fit.best)
-        final = _settled(data, [first, Start(challenger.start, challenger.gp)], model, fit.settling)
+    elif len(ranking) > 1:
+        other = ranking[1] if last is None else Fit(last, start="last")
+        final = _settled(data, [Start(fit.start, fit.gp) for fit in (winner, other)], model, fit.settling)
         winner = max(final, key=lambda fit: fit.best)
-        rivals += final
+        values += [value for rival in final for value in rival.values]
+    else:
+        place(winner.gp, data, model)
     names = [name for name, _ in winner.gp.named_parameters()]
     if model.inducing_inputs == "data":
         names = [name for name in names if name not in INDUCING]
-    values = optimise(winner.gp, data, names, fit.evaluations, fit.tolerance)
+    values += optimise(winner.gp, data, names, fit.evaluations, fit.tolerance)
     settle_variances(winner.gp, data)
-    return Fit(winner.gp, [value for rival in rivals for value in rival.values] + values, winner.start)
+    return Fit(winner.gp, values, winner.start)
 
 
 def place(gp: LatentGP, data: TrainingSet, model: ModelConfig, most: int | None = None) -> None:
@@ -80,7 +91,7 @@ def place(gp: LatentGP, data: TrainingSet, model: ModelConfig, most: int | None 
     points = torch.cat([inputs * rate_x, (gp.mean * rate_h)[tasks]], -1).detach()
     size, enough = (model.inducing, 0.0)
     if size == "auto":
-        size, enough = model.inducing_cap, REMAINING * (gp.noise.min() / amplitude).item()
+        size, enough = model.inducing_cap, REMAINING * (gp.noise.min() * gp.log_ratio.min().exp() / amplitude).item()
     chosen = greedy_variance(points, min(size, most or size), enough)
     gp.place_inducing(inputs[chosen], tasks[chosen])
 
@@ -106,16 +117,17 @@ def settle_variances(gp: LatentGP, data: TrainingSet) -> None:
 def _settled(
     data: TrainingSet, candidates: Sequence[Start], model: ModelConfig, evaluations: int, most: int | None = None
 ) -> list[Fit]:
-    """A short fit from every start, with inducing points that stay on their data; starts that fail are left out.
+    """A short fit from a copy of every start, with inducing points that stay on their data; those that fail are left out.
 
     If all fail, the last failure is raised.
     """
     fits, failure = [], None
     for start in candidates:
-        place(start.gp, data, model, most)
-        names = [name for name, _ in start.gp.named_parameters() if name not in INDUCING]
+        gp = deepcopy(start.gp)
+        place(gp, data, model, most)
+        names = [name for name, _ in gp.named_parameters() if name not in INDUCING]
         try:
-            fits.append(Fit(start.gp, optimise(start.gp, data, names, evaluations, 0.0), start.name))
+            fits.append(Fit(gp, optimise(gp, data, names, evaluations, 0.0), start.name))
         except FitError as error:
             failure = error
     if not fits and failure is not None:
@@ -124,22 +136,26 @@ def _settled(
 
 
 def optimise(gp: LatentGP, data: TrainingSet, names: list[str], budget: int, tolerance: float) -> list[float]:
-    """Maximise over the named parameters; `tolerance` in nats per observed number."""
+    """Maximise over the named parameters; `tolerance` in nats per observed number.
+
+    Over all but the variances of latents, if they count as points.
+    """
     parameters, sizes = dict(gp.named_parameters()), scales(gp, data)
+    uncertain = bool((gp.variance * gp.values.rate_h.square() > SHARP).any())
+    names = [name for name in names if uncertain or name != "log_variance"]
     last = {name: name.rpartition(".")[-1] for name in names}
     variables = [
         Variable(parameters[name], BOXES.get(last[name], (None, None)), sizes.get(last[name], DECODER_SCALE))
         for name in names
     ]
-    return maximise(lambda: gp.terms(data).total, variables, budget, tolerance * data.observed)
+    return maximise(lambda: gp.terms(data, uncertain).total, variables, budget, tolerance * data.observed)
 
 
 @torch.no_grad()
 def scales(gp: LatentGP, data: TrainingSet) -> dict[str, Tensor | float]:
     """The steps that change the bound by about one, by the last part of a parameter's name.
 
-    That of noises and ratios is one over the root of half the numbers observed. Embeddings are known to their standard
-    deviations; they may move by ten, since with them moves the kernel. The others' were found by trying.
+    That of noises and ratios is one over the root of half the numbers observed. The others' were found by trying.
     """
     numbers, rate_x, rate_h = data.observed, *gp.values[:2]
     return {
@@ -147,7 +163,7 @@ def scales(gp: LatentGP, data: TrainingSet) -> dict[str, Tensor | float]:
         "log_ratio": (2.0 * len(gp.mean) / numbers) ** 0.5,
         "raw_lengthscale": (20.0 / numbers) ** 0.5,
         "raw_outputscale": (50.0 / numbers) ** 0.5,
-        "mean": 10.0 * gp.variance.sqrt(),
+        "mean": 0.025,
         "log_variance": 1.0,
         "zx": 0.01 / rate_x.clamp(0.1, 3.0),
         "offset": 0.01 / rate_h.clamp(0.1, 3.0),

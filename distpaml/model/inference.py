@@ -18,11 +18,13 @@ g(n) - |n|^2 / 2 and t_q = 1 / (1 - d^2 g / dh_q^2).
 
 In n this is a least-squares problem with few unknowns: damped Newton steps, batched over tasks, whose Hessians begin
 as Gauss-Newton's and learn by BFGS; from the best point of a coarse set (local optima are real) that has the training
-embeddings in it.
+embeddings in it. The variances are nearly all of the work and decide little, so the steps are first taken without
+them, and then with them.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from scipy.stats import norm, qmc
@@ -138,15 +140,28 @@ def _infer_block(
     valid = torch.arange(x.shape[1], device=x.device) < torch.tensor(counts, device=x.device)[:, None]
     kx = rbf(x * posterior.rate_x, posterior.zx) * valid.unsqueeze(-1)  # [B, T, L]
 
-    def evaluate(tasks: Tensor, n: Tensor) -> _Step:
-        step = _evaluate(posterior, kx[tasks], y[tasks], valid[tasks], n, numbers[tasks] if task_noise else None)
+    def evaluate(tasks: Tensor, n: Tensor, spread: bool) -> _Step:
+        own = numbers[tasks] if task_noise else None
+        step = _evaluate(posterior, kx[tasks], y[tasks], valid[tasks], n, own, spread)
         return step if described is None else described.take(tasks).add(step, n)
 
-    active = torch.arange(len(x), device=x.device)
     n = _best_start(posterior, kx, y, starts, described, numbers if task_noise else None)
+    _climb(partial(evaluate, spread=False), n, steps)
+    here = _climb(partial(evaluate, spread=True), n, steps)
+    bend = _second_derivatives(posterior, kx, y, n) * (-here.log_ratio).exp()[:, None]
+    if described is not None:
+        bend = bend - described.curvature(n).diagonal(dim1=-2, dim2=-1)
+    return Latents(n, 1.0 / (1.0 - bend.clamp(max=0.0)), here.log_ratio.exp())
+
+
+def _climb(evaluate: Callable[[Tensor, Tensor], _Step], n: Tensor, steps: int) -> _Step:
+    """Move n [B, Q] to where the objective is largest, in place, in at most so many steps; the objective there.
+
+    `evaluate` gives it for some of the tasks. A task is left alone when its next step would gain next to nothing.
+    """
+    active = torch.arange(len(n), device=n.device)
     here = evaluate(active, n)
-    hessian = here.curvature
-    damping = torch.full_like(here.value, 1e-3)
+    hessian, damping = here.curvature, torch.full_like(here.value, 1e-3)
     for _ in range(steps):
         model = hessian[active]
         damped = model + torch.diag_embed(damping[active, None] * model.diagonal(dim1=-2, dim2=-1))
@@ -162,10 +177,7 @@ def _infer_block(
         active = active[promised > 1e-3 + 1e-7 * here.value[active].abs()]
         if not len(active):
             break
-    bend = _second_derivatives(posterior, kx, y, n) * (-here.log_ratio).exp()[:, None]
-    if described is not None:
-        bend = bend - described.curvature(n).diagonal(dim1=-2, dim2=-1)
-    return Latents(n, 1.0 / (1.0 - bend.clamp(max=0.0)), here.log_ratio.exp())
+    return here
 
 
 def best_log_ratio(misfit: Tensor, numbers: Tensor) -> Tensor:
@@ -225,15 +237,21 @@ def _outputs(posterior: Posterior, kx: Tensor, features: Tensor) -> Tensor:
     return (kx @ weights).unflatten(-1, (features.shape[1], -1)) / posterior.noise.sqrt()
 
 
-def _evaluate(posterior: Posterior, kx: Tensor, y: Tensor, valid: Tensor, n: Tensor, numbers: Tensor | None) -> _Step:
+def _evaluate(
+    posterior: Posterior, kx: Tensor, y: Tensor, valid: Tensor, n: Tensor, numbers: Tensor | None, spread: bool
+) -> _Step:
+    """The objective and its derivatives at n [B, Q]; without `spread` as if the functions were known."""
     kappa, slope, _ = _features(posterior, n)
     outputs = _outputs(posterior, kx, torch.cat([kappa.unsqueeze(1), slope], 1))
     residual, jacobian = y / posterior.noise.sqrt() - outputs[:, :, 0], outputs[:, :, 1:]  # [B, T, D], [B, T, Q, D]
-    spread, spread_slope = _scaled_variance(posterior, kx, valid, kappa, slope)
-    deviation = spread_slope / (2.0 * spread.sqrt().unsqueeze(-1))  # Jacobian of sqrt(spread) [B, T, Q]
-    curvature = torch.einsum("btqd,btrd->bqr", jacobian, jacobian) + deviation.mT @ deviation
-    slope = torch.einsum("btqd,btd->bq", jacobian, residual) - 0.5 * spread_slope.sum(1)
-    misfit = residual.square().sum((1, 2)) + spread.sum(1)
+    curvature = torch.einsum("btqd,btrd->bqr", jacobian, jacobian)
+    gradient = torch.einsum("btqd,btd->bq", jacobian, residual)
+    misfit = residual.square().sum((1, 2))
+    if spread:
+        variance, variance_slope = _scaled_variance(posterior, kx, valid, kappa, slope)
+        deviation = variance_slope / (2.0 * variance.sqrt().unsqueeze(-1))  # Jacobian of its root [B, T, Q]
+        curvature = curvature + deviation.mT @ deviation
+        gradient, misfit = gradient - 0.5 * variance_slope.sum(1), misfit + variance.sum(1)
     if numbers is None:
         log_ratio, loss = torch.zeros_like(misfit), misfit
     else:
@@ -242,7 +260,7 @@ def _evaluate(posterior: Posterior, kx: Tensor, y: Tensor, valid: Tensor, n: Ten
     precision = (-log_ratio).exp()  # at the best ratio the profile has the slope that it has at a fixed one
     return _Step(
         -0.5 * (loss + n.square().sum(-1)),
-        precision[:, None] * slope - n,
+        precision[:, None] * gradient - n,
         precision[:, None, None] * curvature + torch.eye(n.shape[-1], dtype=n.dtype, device=n.device),
         log_ratio,
     )

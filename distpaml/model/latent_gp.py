@@ -171,13 +171,14 @@ class LatentGP(nn.Module):
             rate_x, self.zx * rate_x, self.zh * rate_h, self.correlations(), *latents, -0.5 * self.log_ratio
         )
 
-    def evidence(self, data: TrainingSet) -> Tensor:
+    def evidence(self, data: TrainingSet, uncertain: bool = True) -> Tensor:
         """The data's term of the collapsed bound at these parameters []."""
         i, outputs = self.bound_inputs(), data.y.shape[-1]
+        variance = i.variance if uncertain else torch.zeros_like(i.variance).detach()
         precision = (-self.log_ratio).exp()
         bound = CollapsedBound.apply(
-            i.chol, i.rate, i.zx, i.zh, i.mean, i.variance, i.log_weight, self.values.variance, self.noise,
-            precision @ data.squares, precision @ data.lengths, data.points, data.pool,
+            i.chol, i.rate, i.zx, i.zh, i.mean, variance, i.log_weight, self.values.variance, self.noise,
+            precision @ data.squares, precision @ data.lengths, data.points, data.pool, uncertain,
         )  # fmt: skip
         return bound - 0.5 * outputs * (data.lengths * self.log_ratio).sum()
 
@@ -185,9 +186,9 @@ class LatentGP(nn.Module):
         """log p(r) without its constant []."""
         return -0.5 * (self.log_ratio / RATIO_SPREAD).square().sum()
 
-    def terms(self, data: TrainingSet) -> Terms:
+    def terms(self, data: TrainingSet, uncertain: bool = True) -> Terms:
         """The collapsed bound at these parameters."""
         posterior = Normal(self.mean, self.variance.sqrt(), validate_args=False)
         prior = Normal(torch.zeros_like(self.mean), torch.ones_like(self.mean), validate_args=False)
         decoder = self.decoder.expected_log_density(self.mean, self.variance, data.descriptors, data.base)
-        return Terms(self.evidence(data), -kl_divergence(posterior, prior).sum(), decoder, self.ratio_log_prior())
+        return Terms(self.evidence(data, uncertain), -kl_divergence(posterior, prior).sum(), decoder, self.ratio_log_prior())

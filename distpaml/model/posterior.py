@@ -13,6 +13,7 @@ the mixture itself is not Gaussian.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -85,6 +86,11 @@ class Posterior:
         self.back = torch.linalg.solve_triangular(self.chol.T, information, upper=True).T.contiguous()  # I C^-1
         self.q = self.amplitude * torch.linalg.solve_triangular(self.chol.T, half.mT, upper=True)  # [D, L, L]
 
+    @cached_property
+    def second(self) -> Tensor:
+        """alpha_d alpha_d' - Q_d [D, L, L]."""
+        return self.alpha.T.unsqueeze(-1) * self.alpha.T.unsqueeze(-2) - self.q
+
     @classmethod
     @torch.no_grad()
     def collapsed(cls, gp: LatentGP, data: TrainingSet) -> "Posterior":
@@ -126,7 +132,6 @@ class Posterior:
         variance = self.amplitude * ((1.0 - phi.square().sum(0)).clamp(min=0.0) + known.square().sum(-2))  # [D, G T]
         variance = variance.T.unflatten(0, x.shape[:2])  # [G, T, D]
         unknown = psi2_correction(n, t, self.zh)  # [G, L, L]
-        for d in range(len(self.w)):
-            table = (torch.outer(self.alpha[:, d], self.alpha[:, d]) - self.q[d]) * unknown
-            variance[..., d] += ((psi1 @ table) * psi1).sum(-1)
+        for d, table in enumerate(self.second):
+            variance[..., d] += ((psi1 @ (table * unknown)) * psi1).sum(-1)
         return mean, variance.clamp(min=0.0)

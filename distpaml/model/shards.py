@@ -40,6 +40,8 @@ class BoundInputs(NamedTuple):
     log_weight: Tensor  # [N], log w
     evaluation: int = 0
     """The number of this evaluation."""
+    uncertain: bool = True
+    """If not, latents are points (`variance` is zero), so that the correction R vanishes and no table of it is made."""
 
 
 class PartialStatistics(NamedTuple):
@@ -103,9 +105,9 @@ class Shard:
             self.valid.append(valid)
         self.evaluation, self.kept = -1, list[_Tables]()
 
-    def _parts(self, b: int, size: int) -> Iterator[tuple[slice, slice]]:
-        """The groups of a block, and for each of them the panels of a table of `size`."""
-        tasks = len(self.x[b])
+    def _parts(self, b: int, inputs: BoundInputs) -> Iterator[tuple[slice, slice]]:
+        """The groups of a block, and for each of them the panels of R; none if latents are points."""
+        tasks, size = len(self.x[b]) if inputs.uncertain else 0, len(inputs.zx)
         groups = (slice(i, min(i + self.group, tasks)) for i in range(0, tasks, self.group))
         return product(groups, panels(size))
 
@@ -119,7 +121,7 @@ class Shard:
         phi = torch.linalg.solve_triangular(inputs.chol, psi1.flatten(0, 1).T, upper=False)
         tables = _Tables(psi1, phi, [], [])
         left, right = correction_factors(mean, variance, inputs.zh)
-        for g, p in self._parts(b, len(inputs.zx)):
+        for g, p in self._parts(b, inputs):
             gram = psi1[g, :, p].mT @ psi1[g, :, p.start :]
             correction = expm1_(left[g, p] @ right[g, p.start :].mT)
             excess = gram * correction
@@ -162,7 +164,7 @@ class Shard:
             with_one = torch.cat([torch.ones_like(c[..., :1]), c], -1)
             sums = torch.zeros_like(with_one)  # of dF/d(delta) [L, L], times 1 and c
             for (g, p), psi2, correction in zip(
-                self._parts(b, len(inputs.zx)), tables.psi2, tables.correction, strict=True
+                self._parts(b, inputs), tables.psi2, tables.correction, strict=True
             ):
                 upper, below, own = cotangent.correction[p, p.start :], slice(p.stop, None), p.stop - p.start
                 through = upper * correction
