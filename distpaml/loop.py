@@ -24,9 +24,9 @@ from distpaml.futures import Future
 from distpaml.model.meta_model import MetaModel
 from distpaml.rounds import Round, State, Stopwatch
 from distpaml.select.candidates import Candidates
+from distpaml.select.context import SelectionContext
 from distpaml.select.methods import Method, Selection
 from distpaml.select.scoring import Best
-from distpaml.select.utilities import SelectionContext
 from distpaml.types import Array
 
 
