@@ -14,7 +14,7 @@ from distpaml.model.posterior import Posterior
 from distpaml.select.candidates import Candidates
 from distpaml.types import Array
 
-INPUTS = 8
+INPUTS = 6
 """Inputs that represent an imagined trajectory."""
 
 

@@ -32,7 +32,7 @@ def test_a_chosen_task_counts_as_observed(name):
     context, two = known(), candidates(np.array([[1.0, 1.5], [-2.0, 0.5]]))
     before = UTILITIES[name](two, context)
     after = UTILITIES[name](two, context.observing(two.take(slice(0, 1))))
-    assert after[0] < (0.75 if name == "disagreement" else 0.5) * before[0]  # members differ by less than the noise
+    assert after[0] < (0.9 if name == "disagreement" else 0.5) * before[0]  # members differ by less than the noise
 
 
 @pytest.mark.parametrize("name", UTILITIES)
