@@ -43,6 +43,7 @@ class Selection:
 
     descriptors: Array  # [B, E]
     latents: Array | None = None  # [B, Q]
+    variances: Array | None = None  # [B, Q], of the latents; None where they are points of latent space
     utilities: Array | None = None  # [B]
     counts: CandidateCounts | None = None
     repeats: tuple[int | None, ...] | None = None  # [B], numbers of the known tasks that are nearly repeated
@@ -169,12 +170,12 @@ class Paml(Method):
         left, chosen = candidates, []
         for _ in range(self.batch):
             best = rank(left, context)
-            chosen.append((left.descriptors[best.row], left.mean[best.row], best.utility))
+            chosen.append((left.descriptors[best.row], left.mean[best.row], left.variance[best.row], best.utility))
             context = context.observing(left.take(slice(best.row, best.row + 1)))
             left = left.take(np.arange(len(left)) != best.row)
-        descriptors, latents, utilities = (np.stack(part) for part in zip(*chosen, strict=True))
+        descriptors, latents, variances, utilities = (np.stack(part) for part in zip(*chosen, strict=True))
         counts = CandidateCounts(len(candidates), candidates.total, candidates.fallback)
-        return Selection(descriptors, latents, utilities, counts)
+        return Selection(descriptors, latents, variances if variances.any() else None, utilities, counts)
 
     def candidates(self, model: MetaModel, data: Dataset, place: Place) -> Candidates:
         """The candidates of `self.kind`; `place` says where in latent space a descriptor lies."""
