@@ -54,6 +54,16 @@ def test_the_known_tasks_and_those_chosen_are_in_the_context():
     np.testing.assert_array_equal(after.variance[3:], np.median(context.variance, axis=0)[None].repeat(2, axis=0))
 
 
+@pytest.mark.parametrize("overrides", [("model.dtype=float32",), ("fit.kind=svgp", "fit.adam_steps=20")], ids=" ".join)
+@pytest.mark.parametrize("name", UTILITIES)
+def test_scores_are_finite_after_every_kind_of_fit(name, overrides):
+    some = candidates(np.random.default_rng(0).normal(0, 3, (7, 2)))
+    context = known(*overrides)
+    for given in (context, context.observing(some.take(slice(0, 2)))):
+        scores = UtilityScorer(name).scores(some, given)  # which refuses what is not finite
+        assert scores.dtype == np.float64 and len(set(scores)) > 1
+
+
 def test_points_of_latent_space_have_no_descriptors():
     points = Candidates.at(np.ones((4, 2)))
     assert points.descriptors.shape == (4, 0) and len(points) == 4 and not points.variance.any()
