@@ -13,6 +13,7 @@ BENCHES = (
     "loop",
     "capacity",
     "greedy",
+    "choose",
     "shards",
     "gpu",
     "score",

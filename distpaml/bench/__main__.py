@@ -20,7 +20,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int, metavar="N", help="seeds of `loop`, `capacity` and `greedy`")
     parser.add_argument("--runs", type=Path, metavar="DIR", help="finished runs that `loop` compares")
     parser.add_argument(
-        "--set", action="append", metavar="KEY=VALUE", help="overrides for `trial`, `loop`, `capacity`, `greedy`"
+        "--set",
+        action="append",
+        metavar="KEY=VALUE",
+        help="overrides for `trial`, `loop`, `capacity`, `greedy`, `choose`",
     )
     parser.add_argument("--steps", type=int, metavar="N", help="steps of the paper's procedure in `fit` and `trial`")
     parser.add_argument("--against", choices=["gpytorch"], help="also race a plain gpytorch SVGP in `fit`")

@@ -63,18 +63,13 @@ class Member:
 @torch.no_grad()
 def committee(context: SelectionContext) -> Iterator[Member]:
     """The fitted model first; all with the inducing points and embeddings of the fitted one."""
-    gp, posterior, scaled = context.model.gp, context.posterior, context.data
-    scaled = scaled.standardised(context.model.inputs, context.model.targets)
+    gp, posterior = context.model.gp, context.posterior
+    scaled = context.data.standardised(context.model.inputs, context.model.targets)
     pool = LocalShards(context.tensor(scaled.inputs), context.tensor(scaled.targets), scaled.counts.tolist(), 1)
     z, mean, variance, ratio = (part.detach().to(posterior.zh) for part in (gp.zh, gp.mean, gp.variance, gp.log_ratio))
-    own = torch.ones_like(posterior.rate_h)
-    others = [
-        own.index_fill(0, torch.tensor([q]).to(own.device), factor)
-        for q in range(len(own))
-        for factor in (FACTOR, 1 / FACTOR)
-    ]
-    for change in (own, *others):
-        rate = posterior.rate_h * change
+    each = torch.eye(len(posterior.rate_h)).to(posterior.zh)  # [Q, Q]
+    for power in torch.cat([0.0 * each[:1], each, -each]):
+        rate = posterior.rate_h * FACTOR**power
         joint = torch.cat([posterior.zx, z * rate], -1)
         correlations = rbf(joint, joint)
         correlations.diagonal().add_(JITTER)
