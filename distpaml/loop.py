@@ -24,9 +24,9 @@ from distpaml.futures import Future
 from distpaml.model.meta_model import MetaModel
 from distpaml.rounds import Round, State, Stopwatch
 from distpaml.select.candidates import Candidates
+from distpaml.select.context import SelectionContext
 from distpaml.select.methods import Method, Selection
 from distpaml.select.scoring import Best
-from distpaml.select.utilities import SelectionContext
 from distpaml.types import Array
 
 
@@ -88,11 +88,12 @@ def active_loop(
         finally:  # the last round was evaluated meanwhile; keep it even if this one fails
             if unfinished is not None:
                 yield unfinished()
+        last = state.model if state else None
         with stage("fit"):
-            model = trainer.fit(data, round, state.model if state else None, selection.latents)
+            model = trainer.fit(data, round, last, selection.latents)
         with stage("evaluate"):
             evaluation = trainer.evaluate(model, data, test)
         state = State(data, model, round + 1)
-        unfinished = partial(Round.of, round, selection, tasks, new, model, evaluation, stage)
+        unfinished = partial(Round.of, round, selection, tasks, new, model, evaluation, stage, last)
     if unfinished is not None:
         yield unfinished()

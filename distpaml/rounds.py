@@ -13,6 +13,7 @@ from distpaml.data.tasks import Tasks
 from distpaml.evaluate import Evaluation
 from distpaml.futures import Future
 from distpaml.model.meta_model import MetaModel
+from distpaml.select.calibration import foreseen_errors
 from distpaml.select.methods import CandidateCounts, Selection
 
 
@@ -29,6 +30,8 @@ class Added(_Plain):
     latent: tuple[float, ...] | None = None
     """Latent of the chosen candidate, if candidates were ranked."""
     utility: float | None = None
+    foreseen: tuple[float, ...] | None = None
+    """How far from that latent its data put it, in standard deviations: see `distpaml.select.calibration`."""
     repeats: int | None = None
     """Number of the known task that it nearly repeats, if it does: see `distpaml.select.repeats`."""
 
@@ -102,9 +105,14 @@ class Round:
         model: MetaModel,
         evaluation: Future[Evaluation],
         stage: "Stopwatch",
+        last: MetaModel | None,
     ) -> "Round":
+        """`last` is the model that made the selection."""
         with stage("evaluate"):
             evaluated = evaluation.result()
+            foreseen = None
+            if last is not None and selection.latents is not None and selection.variances is not None:
+                foreseen = foreseen_errors(last, data, selection.latents, selection.variances)
         rows = zip(tasks.descriptors, tasks.parameters, strict=True)
         added = [
             Added(
@@ -112,6 +120,7 @@ class Round:
                 task=tuple(task.tolist()),
                 latent=None if selection.latents is None else tuple(selection.latents[i].tolist()),
                 utility=None if selection.utilities is None else float(selection.utilities[i]),
+                foreseen=None if foreseen is None else tuple(foreseen[i].tolist()),
                 repeats=None if selection.repeats is None else selection.repeats[i],
             )
             for i, (descriptor, task) in enumerate(rows)

@@ -31,7 +31,9 @@ from distpaml.model.storage import load_model
 from distpaml.records import read_arrays
 from distpaml.runtime.local import LocalSimulator
 from distpaml.runtime.run_experiment import run_to_end
-from distpaml.select.utilities import SelectionContext, get_utility
+from distpaml.select.candidates import Candidates
+from distpaml.select.context import Embedded
+from distpaml.select.surprisal import surprisal
 
 SMOKE = os.environ.get("DISTPAML_SMOKE") == "1"
 SMALLER = (
@@ -91,8 +93,8 @@ axis.legend()
 low, high = arrays["test_mean"].min(0) - 1.0, arrays["test_mean"].max(0) + 1.0
 x, y = np.meshgrid(np.linspace(low[0], high[0], 80), np.linspace(low[1], high[1], 80))
 points = np.stack([x.ravel(), y.ravel()], axis=1)
-context = SelectionContext.of(model, data, points)
-utility = get_utility("surprisal")(points, np.zeros_like(points), context).reshape(x.shape)
+known = Embedded(arrays["embedding_mean"], arrays["embedding_variance"])
+utility = surprisal(Candidates.at(points), known).reshape(x.shape)
 figure, axis = plt.subplots(figsize=(4.8, 3.6), layout="constrained")
 shades = axis.contourf(x, y, np.log1p(utility - utility.min()), 20, cmap="magma")
 axis.plot(*arrays["embedding_mean"].T, "wo", mec="k")

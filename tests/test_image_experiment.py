@@ -24,6 +24,7 @@ from distpaml.runtime.local import LocalTrainer
 from distpaml.runtime.run_experiment import run_to_end
 from distpaml.select.candidates import image_pool
 from distpaml.select.methods import get_method
+from distpaml.select.utilities import UTILITIES
 
 SIZE = (
     "descriptor.images=12",
@@ -221,3 +222,16 @@ def test_killed_twice_it_ends_like_an_undisturbed_run(run, tmp_path):
         assert len(read_records(tmp_path / "run")) == round
     run_to_end(CONFIG, tmp_path / "run")
     same_run(tmp_path / "run", run)
+
+
+@pytest.mark.parametrize("name", sorted(UTILITIES.keys() - {"descriptor_maximin"}))
+def test_every_utility_ranks_images(name):
+    first, method = run_loop(small("rounds=0"))[0], get_method(TaskSet(small(f"selection.utility={name}")))
+    selection = method.choose(first.model, first.data, parts(small(f"selection.utility={name}"))[2].best)
+    assert selection.descriptors[0] in TaskSet(CONFIG).choices and selection.variances is None
+    assert sorted(method.references[:, 0]) == TaskSet(CONFIG).choices[:, 0].tolist()
+
+
+def test_distances_between_labels_of_images_are_refused():
+    with pytest.raises(UserError, match="descriptors are images, whose distances say little; take latent_maximin"):
+        get_method(TaskSet(small("selection.utility=descriptor_maximin")))

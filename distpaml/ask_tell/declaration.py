@@ -10,7 +10,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from distpaml.ask_tell.dimensions import AnyDimension, Dimension, Images
 from distpaml.config.load import assigned, parse_override
 from distpaml.config.schema import FitConfig, ModelConfig
-from distpaml.config.section import List, Positive, Section
+from distpaml.config.section import Interval, List, Positive, Section
 from distpaml.config.validation_errors import checked
 from distpaml.config.yaml_text import dump, parse, read
 
@@ -28,6 +28,8 @@ class ChoiceConfig(Section):
     """What is maximised: the name of a utility, or one's own as `module:function`."""
     pool_size: Annotated[int, Field(ge=1, le=100_000)] = 2000
     """Descriptors that are compared, unless all can be listed."""
+    target: dict[str, Interval] = Field(default_factory=dict)
+    """Tasks that count: intervals of numeric descriptors by name; utilities that average over tasks keep to these."""
     retry_after: Positive = 3
     """A failed task is not asked again before so many others were observed, unless nothing else is left."""
 

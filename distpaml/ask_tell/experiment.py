@@ -337,4 +337,5 @@ def _try_out(declaration: Declaration) -> None:
     space = Space(declaration)
     space.encode(space.candidates[:1])
     space.costs()
+    space.targeted()
     get_utility(declaration.selection.utility)

@@ -20,9 +20,10 @@ from distpaml.ask_tell.space import Space
 from distpaml.ask_tell.state import State
 from distpaml.data import Dataset
 from distpaml.model.meta_model import MetaModel
-from distpaml.select.candidates import Candidates, descriptor_pool
+from distpaml.select.candidates import descriptor_pool
+from distpaml.select.context import SelectionContext
+from distpaml.select.references import REFERENCES
 from distpaml.select.scoring import UtilityScorer
-from distpaml.select.utilities import SelectionContext
 from distpaml.types import Array
 
 
@@ -38,9 +39,9 @@ def best(declaration: Declaration, space: Space, state: State, model: MetaModel,
     ones = np.ones(encoded.shape[1])
     everything = descriptor_pool(model, -ones, ones, encoded)
     candidates = everything.take(slice(0, len(space.candidates)))
-    context = SelectionContext.of(model, data, candidates.mean)
-    for latent in everything.mean[len(candidates) :]:
-        context = context.observing(latent)
+    references = candidates.take(np.array(space.targeted()[:REFERENCES]))
+    context = SelectionContext.of(model, data, references, -ones, ones)
+    context = context.observing(everything.take(slice(len(candidates), None)))
     costs = None if declaration.cost is None else space.costs()
     scorer, chosen = UtilityScorer(declaration.selection.utility), []
     for number in range(min(n, len(rows))):
@@ -48,12 +49,11 @@ def best(declaration: Declaration, space: Space, state: State, model: MetaModel,
         if costs is None:
             gains = utilities
         else:
-            observed = Candidates(context.mean[:0], context.mean, context.variance, 0)
-            zero = scorer.scores(observed, context).min()
+            zero = scorer.scores(context.known, context).min()
             gains = gain_per_cost(utilities, costs[rows], zero)
         place = int(gains.argmax())
         row = rows.pop(place)
-        context = context.observing(candidates.mean[row])
+        context = context.observing(candidates.take(slice(row, row + 1)))
         chosen.append(
             Asked(
                 id=state.next_id + number,

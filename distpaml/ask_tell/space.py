@@ -15,10 +15,11 @@ import numpy as np
 
 from distpaml import seeds
 from distpaml.ask_tell.declaration import Declaration
-from distpaml.ask_tell.dimensions import Dimension, Images, Value
+from distpaml.ask_tell.dimensions import Box, Dimension, Images, Integers, Value
 from distpaml.ask_tell.images import with_codes
 from distpaml.ask_tell.tables import columns_of, read_table
 from distpaml.errors import UserError
+from distpaml.names import nearest
 from distpaml.plugins import load_object
 from distpaml.types import Array
 
@@ -101,6 +102,26 @@ class Space:
         if not kept:
             raise UserError(f"The constraint {self.declaration.constraint} leaves nothing that could be asked for.")
         return kept
+
+    def targeted(self) -> list[int]:
+        """Rows of the candidates that lie in `selection.target`: the tasks that count."""
+        target = self.declaration.selection.target
+        for name in target:
+            if not isinstance(self.dimensions.get(name), Box | Integers):
+                numeric = [
+                    known for known, dimension in self.dimensions.items() if isinstance(dimension, Box | Integers)
+                ]
+                raise UserError(
+                    f"selection.target has {name!r}, which is no numeric descriptor{nearest(name, numeric)}."
+                )
+        inside = [
+            all(low <= float(row[name]) <= high for name, (low, high) in target.items()) for row in self.candidates
+        ]
+        if not any(inside):
+            raise UserError(
+                f"selection.target leaves none of the {len(inside)} descriptors that can be asked for; widen it."
+            )
+        return [row for row, counts in enumerate(inside) if counts]
 
     def costs(self) -> Array:
         """What trying each of the candidates costs [K]."""

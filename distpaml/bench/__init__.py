@@ -5,7 +5,22 @@ A benchmark is one module of this package with `run(options) -> Iterable[Result]
 
 from dataclasses import dataclass
 
-BENCHES = ("rollout", "fit", "infer", "trial", "loop", "capacity", "shards", "gpu", "score", "sweep", "scale", "ask")
+BENCHES = (
+    "rollout",
+    "fit",
+    "infer",
+    "trial",
+    "loop",
+    "capacity",
+    "greedy",
+    "choose",
+    "shards",
+    "gpu",
+    "score",
+    "sweep",
+    "scale",
+    "ask",
+)
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog=called("bench"), description="Run the named benchmarks, or all of them.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of: {', '.join(BENCHES)}; none means all")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write one JSON object per line")
-    parser.add_argument("--experiment", metavar="NAME", help="what `infer`, `trial`, `loop` and `capacity` run")
-    parser.add_argument("--seeds", type=int, metavar="N", help="seeds of `loop` and `capacity`")
+    parser.add_argument("--experiment", metavar="NAME", help="what `infer`, `trial`, `loop`, `capacity`, `greedy` run")
+    parser.add_argument("--seeds", type=int, metavar="N", help="seeds of `loop`, `capacity` and `greedy`")
     parser.add_argument("--runs", type=Path, metavar="DIR", help="finished runs that `loop` compares")
-    parser.add_argument("--set", action="append", metavar="KEY=VALUE", help="overrides for `trial`, `loop`, `capacity`")
+    parser.add_argument(
+        "--set",
+        action="append",
+        metavar="KEY=VALUE",
+        help="overrides for `trial`, `loop`, `capacity`, `greedy`, `choose`",
+    )
     parser.add_argument("--steps", type=int, metavar="N", help="steps of the paper's procedure in `fit` and `trial`")
     parser.add_argument("--against", choices=["gpytorch"], help="also race a plain gpytorch SVGP in `fit`")
     options = parser.parse_intermixed_args(arguments)

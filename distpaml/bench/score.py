@@ -26,8 +26,8 @@ from distpaml.config import load
 from distpaml.data.designs import grid
 from distpaml.runtime.local import LocalScorer
 from distpaml.select.candidates import Candidates
+from distpaml.select.context import SelectionContext
 from distpaml.select.scoring import BLOCK
-from distpaml.select.utilities import SelectionContext
 
 TASKS, LATENT = 20, 2
 SIZES = (10**4, 10**5, 10**6, 10**7, 10**8)
@@ -51,7 +51,7 @@ class Grid:
 
     def take(self, rows: slice) -> Candidates:
         h = grid(*self.corners, self.per_axis, range(rows.start, min(rows.stop, len(self))))
-        return Candidates(h, h, np.zeros_like(h), len(self))
+        return Candidates.at(h)
 
 
 def run(options: Namespace) -> Iterator[Result]:
@@ -72,7 +72,7 @@ def _speed(size: int) -> Iterator[Result]:
         print(f"{name}: {speed:.4g} candidates/s, the making of the grid included", flush=True)
         return
     h = Grid(size).take(slice(0, size)).mean
-    sides["ours"] = lambda h: ours(Candidates(h, h, h, len(h)))
+    sides["ours"] = lambda h: ours(Candidates.at(h))
     if size == IN_BLOCKS:
         whole = sides["score_samples"]
         sides["score_samples in blocks"] = lambda h: max(range(0, len(h), BLOCK), key=lambda i: whole(h[i : i + BLOCK]))
@@ -102,9 +102,9 @@ def _take_turns(sides: dict[str, Side], h: np.ndarray) -> dict[str, float]:
 
 def selection_context() -> SelectionContext:
     """Tasks whose latents are known as well as those of cart-poles are: variances from 1e-4 to 1e-1."""
-    rng, nothing = np.random.default_rng(0), np.zeros((0, LATENT))
+    rng, nothing = np.random.default_rng(0), np.zeros(0)
     mean, variance = rng.normal(0, 2, (TASKS, LATENT)), 10.0 ** rng.uniform(-4, -1, (TASKS, LATENT))
-    return SelectionContext(mean, variance, nothing, nothing, None, TASKS)  # type: ignore[arg-type]
+    return SelectionContext(mean, variance, nothing, nothing, nothing, nothing, None, None)  # type: ignore[arg-type]
 
 
 def _ours() -> Callable[[Any], int]:

@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 
 from distpaml.catalogue import METHODS
 from distpaml.config.families import anchored
-from distpaml.config.section import List, Positive, Section, one_of
+from distpaml.config.section import Interval, List, Positive, Section, one_of
 from distpaml.config.tasks import DescriptorConfig, DomainConfig
 from distpaml.config.validation_errors import checked, choice_error
 from distpaml.config.yaml_text import dump, line_of, parse, read
@@ -109,6 +109,8 @@ class SelectionConfig(Section):
     """Tasks chosen at once."""
     choices: List[List[float]] | None = None
     """One's own set of descriptors to choose from, a row of numbers each, in the order of the descriptor."""
+    target: dict[str, Interval] = Field(default_factory=dict)
+    """Tasks that count: intervals of descriptors by name; utilities that average over tasks keep to these."""
 
     @field_validator("choices")
     @classmethod

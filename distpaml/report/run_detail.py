@@ -23,9 +23,11 @@ from distpaml.report.collect import Run
 from distpaml.report.kinematics import Look, look_of
 from distpaml.report.packing import packed, rounded
 from distpaml.runtime.local import LocalSimulator
-from distpaml.select.candidates import Candidates
+from distpaml.select.candidates import Candidates, placing
+from distpaml.select.context import Embedded, SelectionContext
+from distpaml.select.references import reference_descriptors
 from distpaml.select.scoring import UtilityScorer
-from distpaml.select.utilities import Embedded, SelectionContext, surprisal
+from distpaml.select.surprisal import surprisal
 from distpaml.types import Array
 
 SHOWN = 8
@@ -104,8 +106,7 @@ def _points(low: Array, high: Array) -> Array:
 def _surprisal(arrays: dict[str, Any], low: Array, high: Array) -> dict[str, Any]:
     """Surprisal over the plane, given the embeddings of one round; it needs no model."""
     context = Embedded(arrays["embedding_mean"], arrays["embedding_variance"])
-    points = _points(low, high)
-    return _shades(surprisal(points, np.zeros_like(points), context))
+    return _shades(surprisal(Candidates.at(_points(low, high)), context))
 
 
 def _surface(
@@ -116,10 +117,12 @@ def _surface(
         return None
     data = Dataset.concatenate([Dataset(**{name: part[name] for name in DATA}) for part in arrays])
     points = _points(np.array(latent["low"]), np.array(latent["high"]))
-    descriptor = TaskSet(config).descriptor
+    task_set = TaskSet(config)
+    descriptor = task_set.descriptor
     decoded = model.decode(points)[0]
     valid = ((decoded >= descriptor.low) & (decoded <= descriptor.high)).all(axis=1)
-    context = SelectionContext.of(model, data, points[valid] if valid.any() else points)
+    references = placing(model, descriptor.low, descriptor.high)(reference_descriptors(task_set))
+    context = SelectionContext.of(model, data, references, descriptor.low, descriptor.high)
     cells = Candidates(decoded, points, np.zeros_like(points), len(points))
     return _shades(UtilityScorer(config.selection.utility).scores(cells, context)) | {
         "valid": packed(valid.astype(float), bits=8)

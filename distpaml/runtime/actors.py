@@ -18,8 +18,8 @@ from distpaml.runtime.lifeline import die_with_raylet
 from distpaml.runtime.local import LocalTrainer, local_parts
 from distpaml.runtime.shards import RayShards
 from distpaml.select.candidates import Candidates
+from distpaml.select.context import SelectionContext
 from distpaml.select.scoring import Best
-from distpaml.select.utilities import SelectionContext
 from distpaml.types import Array
 
 

@@ -25,8 +25,8 @@ from distpaml.runtime.futures import Gathered, fetch
 from distpaml.runtime.resources import actor_options, shard_hosts
 from distpaml.runtime.start import ray_is_there
 from distpaml.select.candidates import Candidates
+from distpaml.select.context import SelectionContext
 from distpaml.select.scoring import BLOCK, Best
-from distpaml.select.utilities import SelectionContext
 from distpaml.types import Array
 
 

@@ -5,7 +5,9 @@
 `image_pool`       images not chosen yet, encoded by the model's network
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from math import ceil, log2
 
 import numpy as np
@@ -35,6 +37,11 @@ class Candidates:
     """Candidates before invalid ones were dropped."""
     fallback: str | None = None
     """What was needed to find any, in words."""
+
+    @classmethod
+    def at(cls, latents: Array) -> "Candidates":
+        """Points of latent space [K, Q], without descriptors."""
+        return cls(latents[:, :0], latents, np.zeros_like(latents), len(latents))
 
     def __len__(self) -> int:
         return len(self.mean)
@@ -74,12 +81,26 @@ def latent_grid(
     return Candidates(clipped, points, np.zeros_like(points), size, "descriptors clipped to the box")
 
 
-def descriptor_pool(model: MetaModel, low: Array, high: Array, descriptors: Array) -> Candidates:
-    """Candidates with these descriptors [K, E], at the latents that a GP over the known tasks predicts."""
+Place = Callable[[Array], Candidates]
+"""Descriptors [K, E] → candidates with these descriptors."""
+
+
+def placing(model: MetaModel, low: Array, high: Array) -> Place:
+    """Where the model puts tasks by their descriptors: images by its network, all others by a GP, fitted once."""
+    if model.image_vae is not None:
+        return partial(image_pool, model)
     embedding, spread = model.embeddings.mean.double().numpy(), model.embeddings.variance.double().numpy()
     encoder = Encoder.fit(model.descriptors.double().numpy(), embedding, spread, low, high)
-    mean, variance = encoder.encode(descriptors)
-    return Candidates(descriptors, mean, variance, len(descriptors))
+
+    def place(descriptors: Array) -> Candidates:
+        return Candidates(descriptors, *encoder.encode(descriptors), len(descriptors))
+
+    return place
+
+
+def descriptor_pool(model: MetaModel, low: Array, high: Array, descriptors: Array) -> Candidates:
+    """Candidates with these descriptors [K, E], at the latents that a GP over the known tasks predicts."""
+    return placing(model, low, high)(descriptors)
 
 
 def image_pool(model: MetaModel, labels: Array) -> Candidates:

@@ -14,10 +14,12 @@ from distpaml.data import Dataset, designs
 from distpaml.data.tasks import Tasks, TaskSet
 from distpaml.errors import UserError
 from distpaml.model.meta_model import MetaModel
-from distpaml.select.candidates import Candidates, descriptor_pool, fine_pool, image_pool, latent_grid
+from distpaml.select.candidates import Candidates, Place, fine_pool, latent_grid, placing
+from distpaml.select.context import SelectionContext
+from distpaml.select.references import reference_descriptors
 from distpaml.select.repeats import near_repeats
 from distpaml.select.scoring import Best
-from distpaml.select.utilities import SelectionContext, get_utility
+from distpaml.select.utilities import get_utility
 from distpaml.types import Array
 
 LARGEST_GRID = 4_000_000
@@ -41,6 +43,7 @@ class Selection:
 
     descriptors: Array  # [B, E]
     latents: Array | None = None  # [B, Q]
+    variances: Array | None = None  # [B, Q], of the latents; None where they are points of latent space
     utilities: Array | None = None  # [B]
     counts: CandidateCounts | None = None
     repeats: tuple[int | None, ...] | None = None  # [B], numbers of the known tasks that are nearly repeated
@@ -57,6 +60,7 @@ class Method:
         self.config = task_set.config
         self.rounds = planned_rounds(self.config.method, self.config.rounds)
         self.batch = self.config.selection.batch
+        self.references = reference_descriptors(task_set)  # [R, E]
 
     def initial(self) -> Tasks:
         """The tasks known before the first choice."""
@@ -138,6 +142,11 @@ class Paml(Method):
                     f"selection.candidates is {selection.candidates!r}, but descriptors are images; drop the key: the "
                     "candidates are the images that are left."
                 )
+            if selection.utility == "descriptor_maximin":
+                raise UserError(
+                    "selection.utility is 'descriptor_maximin', but descriptors are images, whose distances say "
+                    "little; take latent_maximin."
+                )
             self.kind = "image-pool"
         get_utility(selection.utility)
         size = selection.per_dimension**self.config.model.latent
@@ -154,30 +163,30 @@ class Paml(Method):
             )
 
     def select(self, model: MetaModel, data: Dataset, rank: Rank) -> Selection:
-        candidates = self.candidates(model, data)
-        context = SelectionContext.of(model, data, candidates.mean)
+        low, high = self.task_set.descriptor.low, self.task_set.descriptor.high
+        place = placing(model, low, high)
+        candidates = self.candidates(model, data, place)
+        context = SelectionContext.of(model, data, place(self.references), low, high)
         left, chosen = candidates, []
         for _ in range(self.batch):
             best = rank(left, context)
-            chosen.append((left.descriptors[best.row], left.mean[best.row], best.utility))
-            context = context.observing(left.mean[best.row])
+            chosen.append((left.descriptors[best.row], left.mean[best.row], left.variance[best.row], best.utility))
+            context = context.observing(left.take(slice(best.row, best.row + 1)))
             left = left.take(np.arange(len(left)) != best.row)
-        descriptors, latents, utilities = (np.stack(part) for part in zip(*chosen, strict=True))
+        descriptors, latents, variances, utilities = (np.stack(part) for part in zip(*chosen, strict=True))
         counts = CandidateCounts(len(candidates), candidates.total, candidates.fallback)
-        return Selection(descriptors, latents, utilities, counts)
+        return Selection(descriptors, latents, variances if variances.any() else None, utilities, counts)
 
-    def candidates(self, model: MetaModel, data: Dataset) -> Candidates:
-        """The candidates of `self.kind`."""
+    def candidates(self, model: MetaModel, data: Dataset, place: Place) -> Candidates:
+        """The candidates of `self.kind`; `place` says where in latent space a descriptor lies."""
         selection, (low, high) = self.config.selection, (self.task_set.descriptor.low, self.task_set.descriptor.high)
-        if self.kind == "image-pool" and self.task_set.choices is not None:
-            return image_pool(model, self.task_set.unused(self.task_set.choices, data.descriptors))
         if self.kind == "latent-grid":
             return latent_grid(model, low, high, selection.per_dimension, selection.slack, least=self.batch)
         everything = self.task_set.choices
         if everything is None:
             size = max(selection.pool_size, self.task_set.size)
             everything = fine_pool(low, high, size, seeds.rng(self.config.seed, "candidates"))
-        return descriptor_pool(model, low, high, self.task_set.unused(everything, data.descriptors))
+        return place(self.task_set.unused(everything, data.descriptors))
 
 
 @implements("paml-pool")

@@ -9,7 +9,8 @@ import torch
 from distpaml.errors import UserError
 from distpaml.model.device import CPU
 from distpaml.select.candidates import Candidates
-from distpaml.select.utilities import SelectionContext, get_utility
+from distpaml.select.context import SelectionContext
+from distpaml.select.utilities import get_utility
 from distpaml.types import Array
 
 BLOCK = 2048
@@ -46,7 +47,7 @@ class UtilityScorer:
         return np.concatenate([self._block(candidates.take(slice(i, i + BLOCK)), context) for i in starts])
 
     def _block(self, block: Candidates, context: SelectionContext) -> Array:
-        scores = np.asarray(self.utility(block.mean, block.variance, context), dtype=float)
+        scores = np.asarray(self.utility(block, context), dtype=float)
         if scores.shape != (len(block),) or not np.isfinite(scores).all():
             finite = "" if np.isfinite(scores).all() else " with non-finite values"
             raise UserError(

@@ -29,9 +29,9 @@ def plugins(tmp_path, monkeypatch):
         "def minutes(mass, screws, wheel):\n    return 100.0 if wheel == 'steel' else 1.0\n"
         "def free(**parts):\n    return 0\n"
         "def broken(mass):\n    return True\n"
-        "def negative(mean, variance, known):\n"
-        "    from distpaml.select.utilities import surprisal\n"
-        "    return surprisal(mean, variance, known) - 1e12\n"
+        "def negative(candidates, known):\n"
+        "    from distpaml.select.surprisal import surprisal\n"
+        "    return surprisal(candidates, known) - 1e12\n"
     )
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
@@ -165,6 +165,8 @@ def test_gain_per_cost(pairs, zero):
         ({"constraint": "rules:broken"}, "The constraint rules:broken failed for mass = .* .TypeError"),
         ({"cost": "rules:free"}, "rules:free should give a positive number, but gives 0 for mass"),
         ({"selection": {"utility": "surprise"}}, "there is no such utility; the nearest is surprisal"),
+        ({"selection": {"target": {"mas": [1, 2]}}}, "'mas', which is no numeric descriptor; the nearest is mass"),
+        ({"selection": {"target": {"mass": [90, 91]}}}, "leaves none of the .* descriptors that can be asked for"),
     ],
 )
 def test_what_is_wrong_is_said_before_anything_is_made(tmp_path, changes, message):
@@ -176,3 +178,11 @@ def test_what_is_wrong_is_said_before_anything_is_made(tmp_path, changes, messag
 def test_a_declaration_survives_yaml():
     declaration = Declaration.of(declared(descriptors=MIXED, units={"x": "m"}, choices=[[1.5, 3, "wood"]]))
     assert Declaration.from_yaml(declaration.to_yaml(), "here") == declaration
+
+
+def test_the_tasks_that_count_are_the_candidates_in_the_target():
+    mixed = space(descriptors=MIXED, selection={"pool_size": 500, "target": {"mass": [1.0, 1.5], "screws": [2, 3]}})
+    rows = mixed.targeted()
+    inside = {i for i, row in enumerate(mixed.candidates) if 1.0 <= row["mass"] <= 1.5 and row["screws"] in (2, 3)}
+    assert rows and set(rows) == inside and len(inside) < 500
+    assert space(descriptors=MIXED, selection={"pool_size": 50}).targeted() == list(range(50))

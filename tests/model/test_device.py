@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from dense import double
+from known_tasks import candidates
 from pretend import PRETENDED, pretend_device
 from tiny import run_loop, tiny
 
@@ -22,7 +23,8 @@ from distpaml.model.latent_gp import TrainingSet
 from distpaml.model.meta_model import fit_model
 from distpaml.model.posterior import Latents, Posterior
 from distpaml.model.rollouts import rollout
-from distpaml.select.utilities import UTILITIES, SelectionContext
+from distpaml.select.context import SelectionContext
+from distpaml.select.utilities import UTILITIES
 
 META = torch.device("meta")
 
@@ -159,15 +161,19 @@ def test_a_whole_run_elsewhere_is_that_of_the_cpu(gpu):
         assert there.record.added[-1].descriptor == here.record.added[-1].descriptor
 
 
-@pytest.mark.parametrize("name", ["integrated_variance", "predictive_variance"])
+ON_THE_CPU = "surprisal", "latent_maximin", "descriptor_maximin"
+
+
+@pytest.mark.parametrize("name", UTILITIES.keys() - ON_THE_CPU)
 def test_utilities_score_elsewhere(gpu, name):
     first = run_loop(tiny(*SHORT, "rounds=0", "fit.device=cpu"))[0]
-    h = np.random.default_rng(1).normal(0, 1.5, (20, 2))
-    context = SelectionContext.of(first.model, first.data, h).observing(h[0])
+    some = candidates(np.random.default_rng(1).normal(0, 1.5, (20, 2)))
+    box = np.array([0.5, 0.5]), np.array([5.0, 2.0])
+    context = SelectionContext.of(first.model, first.data, some, *box).observing(some.take(slice(0, 1)))
     before = gpu.operations
-    there = UTILITIES[name](h, np.zeros_like(h), replace(context, device=PRETENDED))
+    there = UTILITIES[name](some, replace(context, device=PRETENDED))
     assert gpu.operations > before
-    assert there == pytest.approx(UTILITIES[name](h, np.zeros_like(h), context), rel=1e-9)
+    assert there == pytest.approx(UTILITIES[name](some, context), rel=1e-9)
 
 
 @pytest.mark.gl

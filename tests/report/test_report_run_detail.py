@@ -13,7 +13,9 @@ from distpaml.report.collect import collect
 from distpaml.report.kinematics import LOOKS, look_of
 from distpaml.report.packing import packed, rounded, unpacked
 from distpaml.report.run_detail import CELLS, run_detail, run_detail_once
-from distpaml.select.utilities import Embedded, surprisal
+from distpaml.select.candidates import Candidates
+from distpaml.select.context import Embedded
+from distpaml.select.surprisal import surprisal
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +81,7 @@ def test_the_surface_ranks_cells_by_the_utility(run, found):
     points = low + (cells[:, ::-1] + 0.5) / CELLS * (high - low)
 
     known = Embedded(arrays["embedding_mean"], arrays["embedding_variance"])
-    utility = surprisal(points, np.zeros_like(points), known)
+    utility = surprisal(Candidates.at(points), known)
     order = np.argsort(utility)
     assert (np.diff(shade[tuple(cells[order].T)]) >= -1.0 / 255).all()
     assert set(np.unique(unpacked(latent["surfaces"][-1]["valid"]))) <= {0.0, 1.0}

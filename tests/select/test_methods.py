@@ -9,8 +9,11 @@ from distpaml.data import Dataset, designs
 from distpaml.data.tasks import TaskSet
 from distpaml.domains.box import bounds
 from distpaml.errors import UserError
+from distpaml.select.candidates import placing
+from distpaml.select.context import Embedded
 from distpaml.select.methods import get_method
-from distpaml.select.utilities import SelectionContext, surprisal
+from distpaml.select.surprisal import surprisal
+from distpaml.select.utilities import UTILITIES
 
 CHOICES = [[m, length] for m in (0.6, 1.5, 3.0, 4.5) for length in (0.6, 1.2, 1.9)]
 
@@ -53,7 +56,7 @@ def test_uni_draws_by_the_number_of_the_task():
         ("method=paml-pool",),
         ("method=uni",),
         ("method=lhs",),
-        ("method=paml-pool", "selection.batch=2", "selection.utility=predictive_variance"),
+        *(("method=paml-pool", "selection.batch=2", f"selection.utility={name}") for name in UTILITIES),
     ],
     ids=" ".join,
 )
@@ -70,13 +73,20 @@ def test_choices_can_be_made_again_from_what_a_round_leaves(overrides):
             assert again.utilities.tolist() == [added.utility for added in after.record.added]
 
 
+def candidates_of(method, round):
+    shown = method.task_set.descriptor
+    return method.candidates(round.model, round.data, placing(round.model, shown.low, shown.high))
+
+
+def known_by(model):
+    return Embedded(model.embeddings.mean.numpy(), model.embeddings.variance.numpy())
+
+
 def test_paml_set_takes_the_most_surprising_descriptor():
     before, after = rounds_of("method=paml-pool")[:2]
     method = get_method(TaskSet(tiny("method=paml-pool")))
-    candidates = method.candidates(before.model, before.data)
-    scores = surprisal(
-        candidates.mean, candidates.variance, SelectionContext.of(before.model, before.data, candidates.mean)
-    )
+    candidates = candidates_of(method, before)
+    scores = surprisal(candidates, known_by(before.model))
     np.testing.assert_array_equal(after.record.added[0].descriptor, candidates.descriptors[scores.argmax()])
     assert after.record.added[0].utility == scores.max()
     assert after.record.candidates.valid == after.record.candidates.total == 64
@@ -94,16 +104,15 @@ def test_the_second_of_a_batch_knows_of_the_first():
     first = run_loop(config)[0]
     method = get_method(TaskSet(config))
     selection = method.choose(first.model, first.data, parts(config)[2].best)
-    candidates = method.candidates(first.model, first.data)
-    context = SelectionContext.of(first.model, first.data, candidates.mean)
+    candidates = candidates_of(method, first)
+    context = known_by(first.model)
     for descriptor, latent, utility in zip(selection.descriptors, selection.latents, selection.utilities, strict=True):
-        scores = surprisal(candidates.mean, candidates.variance, context)
+        scores = surprisal(candidates, context)
         np.testing.assert_array_equal(candidates.descriptors[scores.argmax()], descriptor)
         assert utility == scores.max()
-        context = context.observing(latent)
-    alone = surprisal(
-        candidates.mean, candidates.variance, SelectionContext.of(first.model, first.data, candidates.mean)
-    )
+        typical = np.median(context.variance[:3], axis=0)
+        context = Embedded(np.vstack([context.mean, latent]), np.vstack([context.variance, typical]))
+    alone = surprisal(candidates, known_by(first.model))
     best_alone = candidates.descriptors[np.argsort(-alone)[:3]]
     assert set(map(tuple, best_alone)) != set(map(tuple, selection.descriptors))
 

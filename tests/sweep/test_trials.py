@@ -6,6 +6,7 @@ import pytest
 from distpaml.catalogue import METHODS
 from distpaml.config import shipped
 from distpaml.errors import UserError
+from distpaml.select.utilities import UTILITIES
 from distpaml.sweep.load import load_sweep, shipped_sweeps, to_yaml
 from distpaml.sweep.trials import grid_trials, sample_trial, search_corners
 
@@ -54,10 +55,19 @@ def test_every_shipped_sweep_makes_valid_experiments(name):
         return
     trials = grid_trials(parts)
     assert trials and load_sweep(name, ["seeds=1"]) != parts
-    if name not in ("quickstart", "paper", "presets"):
+    if name not in ("quickstart", "paper", "presets", "league"):
         assert parts[0].experiments == (name,) and len(parts[0].seeds) == 10
         (config, *_) = trials[0].runs.values()
         assert config.rounds == 15 and config.model.inducing == "auto"
+
+
+def test_the_league_has_every_utility_and_the_baselines_once():
+    configs = [config for trial in grid_trials(load_sweep("league")) for config in trial.runs.values()]
+    assert len(configs) == 3 * 4 * (len(UTILITIES) + 2)
+    chosen = [config.selection.utility for config in configs if config.method == "paml-pool"]
+    assert set(chosen) == UTILITIES.keys() and len(chosen) == 3 * 4 * len(UTILITIES)
+    assert {config.method for config in configs} == {"paml-pool", "uni", "lhs"}
+    assert {(config.seed, config.rounds) for config in configs} == {(seed, 10) for seed in (20, 21, 22, 23)}
 
 
 def test_the_paper_is_all_six_experiments(tmp_path):
