@@ -191,4 +191,6 @@ class LatentGP(nn.Module):
         posterior = Normal(self.mean, self.variance.sqrt(), validate_args=False)
         prior = Normal(torch.zeros_like(self.mean), torch.ones_like(self.mean), validate_args=False)
         decoder = self.decoder.expected_log_density(self.mean, self.variance, data.descriptors, data.base)
-        return Terms(self.evidence(data, uncertain), -kl_divergence(posterior, prior).sum(), decoder, self.ratio_log_prior())
+        return Terms(
+            self.evidence(data, uncertain), -kl_divergence(posterior, prior).sum(), decoder, self.ratio_log_prior()
+        )

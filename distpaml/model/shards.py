@@ -163,9 +163,7 @@ class Shard:
             c = inputs.zh - inputs.mean[block].unsqueeze(1)  # [B, L, Q]
             with_one = torch.cat([torch.ones_like(c[..., :1]), c], -1)
             sums = torch.zeros_like(with_one)  # of dF/d(delta) [L, L], times 1 and c
-            for (g, p), psi2, correction in zip(
-                self._parts(b, inputs), tables.psi2, tables.correction, strict=True
-            ):
+            for (g, p), psi2, correction in zip(self._parts(b, inputs), tables.psi2, tables.correction, strict=True):
                 upper, below, own = cotangent.correction[p, p.start :], slice(p.stop, None), p.stop - p.start
                 through = upper * correction
                 m[g, :, p].baddbmm_(tables.psi1[g, :, p.start :], through.mT, alpha=2.0)

@@ -18,8 +18,8 @@ from distpaml.select.context import SelectionContext
 from distpaml.select.latent_process import whitened
 from distpaml.types import Array
 
-JITTER = 1e-9
-"""Added to the noise of every observation."""
+JITTER = {torch.float64: 1e-10, torch.float32: 1e-2}
+"""Added to all variances, in units of the amplitude: covariances are small differences of numbers of the model's dtype."""
 
 
 @torch.no_grad()
@@ -81,16 +81,17 @@ def _each_output(candidates: Candidates, context: SelectionContext) -> Iterator[
     for d, noise in enumerate(context.posterior.noise):
         cross = torch.addmm(prior, c.phi.T, field.explained(d, r), alpha=-1.0)
         own, references = field.blocks(d, c), field.blocks(d, r)
+        least = noise / context.posterior.amplitude + JITTER[context.model.descriptors.dtype]
         if len(p.h):
             seen = field.prior(p, p) - p.phi.T @ field.explained(d, p)
-            seen.diagonal().add_(noise / context.posterior.amplitude)
+            seen.diagonal().add_(least)
             factor = safe_cholesky(seen, "The covariance of the chosen tasks")
             to_c, to_r = (
                 whitened(factor, field.prior(p, other) - field.explained(d, p).T @ other.phi) for other in (c, r)
             )
             cross -= to_c.T @ to_r
             own, references = own - field.squares(to_c), references - field.squares(to_r)
-        observed = (noise + JITTER) / context.posterior.amplitude * torch.eye(len(field.x)).to(own)
+        observed = least * torch.eye(len(field.x)).to(own)
         factor = safe_cholesky(own + observed, "The covariance of a candidate")
         scale = context.posterior.amplitude.sqrt()
         gain = whitened(factor, cross.unflatten(0, (-1, len(field.x)))).mul_(scale)

@@ -19,8 +19,8 @@ from distpaml.select.candidates import Candidates
 from distpaml.select.context import SelectionContext
 from distpaml.types import Array
 
-JITTER = 1e-6
-"""Added to the variance of every task."""
+JITTER = 1e-9
+"""Added to the variance of every task: far less than what a smooth kernel leaves unexplained between 20 tasks."""
 TABLE = 2**20
 """Entries of a table over candidates × tasks × tasks × Q that is held at once."""
 SURPRISE = 0.1
@@ -90,7 +90,7 @@ class LatentProcess:
         to_candidates = whitened(self.factor, expected(self.mean, self.variance, h, spread))  # [N, K]
         to_references = whitened(self.factor, expected(self.mean, self.variance, references, known))  # [N, R]
         covariance = expected(h, spread, references, known) - to_candidates.T @ to_references  # [K, R]
-        remaining = (1.0 + JITTER - to_candidates.square().sum(0)).clamp(min=1e-9)
+        remaining = (1.0 + JITTER - to_candidates.square().sum(0)).clamp(min=JITTER)
         return covariance.square() / remaining[:, None]
 
     def difficulty(self, context: SelectionContext) -> Tensor:

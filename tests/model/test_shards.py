@@ -37,7 +37,7 @@ def arguments() -> list[torch.Tensor]:
 
 
 def bound(values: list[torch.Tensor], pool: LocalShards) -> torch.Tensor:
-    return CollapsedBound.apply(*values, sum(COUNTS), pool)
+    return CollapsedBound.apply(*values, sum(COUNTS), pool, True)
 
 
 def test_statistics_are_dense_sums_over_valid_rows():
