@@ -5,7 +5,7 @@ If the last model wins, it goes on as it was. If another does, it meets the last
 best) once more, with all inducing points, which are placed by greedy conditional variance under the kernel so far. The
 winner is optimised until the bound stops moving.
 
-Meanwhile latents that the data determine to a small part of a length-scale count as points: the terms of the bound
+From then on, latents that the data determine to a small part of a length-scale count as points: the terms of the bound
 that the variances t add are nearly constant then, and take half of the time. At the end t is set to its optimum, and
 the bound that is kept is the exact one.
 """
@@ -63,7 +63,7 @@ class Fit:
 def fit_collapsed(data: TrainingSet, last: LatentGP | None, model: ModelConfig, fit: FitConfig, seed: int) -> Fit:
     """Fit to `data`; the `last` model, if there is one, is among the starts."""
     candidates = starts(data, last, model.noise == "task", fit.restarts, seed)
-    ranking = sorted(_settled(data, candidates, model, fit.settling, most=COMPETING), key=lambda fit: -fit.best)
+    ranking = sorted(_settled(data, candidates, model, fit.settling, few=True), key=lambda fit: -fit.best)
     values = [value for rival in ranking for value in rival.values]
     winner = ranking[0]
     if winner.start == "last":
@@ -79,9 +79,14 @@ def fit_collapsed(data: TrainingSet, last: LatentGP | None, model: ModelConfig, 
     names = [name for name, _ in winner.gp.named_parameters()]
     if model.inducing_inputs == "data":
         names = [name for name in names if name not in INDUCING]
-    values += optimise(winner.gp, data, names, fit.evaluations, fit.tolerance)
+    values += optimise(winner.gp, data, names, fit.evaluations, fit.tolerance, are_uncertain(winner.gp))
     settle_variances(winner.gp, data)
     return Fit(winner.gp, values, winner.start)
+
+
+def are_uncertain(gp: LatentGP) -> bool:
+    """Whether some latent is known too loosely to count as a point."""
+    return bool((gp.variance * gp.values.rate_h.square() > SHARP).any())
 
 
 def place(gp: LatentGP, data: TrainingSet, model: ModelConfig, most: int | None = None) -> None:
@@ -115,19 +120,22 @@ def settle_variances(gp: LatentGP, data: TrainingSet) -> None:
 
 
 def _settled(
-    data: TrainingSet, candidates: Sequence[Start], model: ModelConfig, evaluations: int, most: int | None = None
+    data: TrainingSet, candidates: Sequence[Start], model: ModelConfig, evaluations: int, few: bool = False
 ) -> list[Fit]:
-    """A short fit from a copy of every start, with inducing points that stay on their data; those that fail are left out.
+    """A short fit from a copy of every start, with inducing points that stay on their data.
 
-    If all fail, the last failure is raised.
+    With `few` of them the bound is exact, so that it shows how well latents are known. Starts that fail are left out;
+    if all do, the last failure is raised.
     """
     fits, failure = [], None
     for start in candidates:
         gp = deepcopy(start.gp)
-        place(gp, data, model, most)
+        place(gp, data, model, COMPETING if few else None)
         names = [name for name, _ in gp.named_parameters() if name not in INDUCING]
         try:
-            fits.append(Fit(gp, optimise(gp, data, names, evaluations, 0.0), start.name))
+            fits.append(Fit(gp, optimise(gp, data, names, evaluations, 0.0, few or are_uncertain(gp)), start.name))
+            if few:
+                settle_variances(gp, data)
         except FitError as error:
             failure = error
     if not fits and failure is not None:
@@ -135,13 +143,14 @@ def _settled(
     return fits
 
 
-def optimise(gp: LatentGP, data: TrainingSet, names: list[str], budget: int, tolerance: float) -> list[float]:
+def optimise(
+    gp: LatentGP, data: TrainingSet, names: list[str], budget: int, tolerance: float, uncertain: bool = True
+) -> list[float]:
     """Maximise over the named parameters; `tolerance` in nats per observed number.
 
-    Over all but the variances of latents, if they count as points.
+    If latents are not `uncertain`, they count as points, and their variances stay as they are.
     """
     parameters, sizes = dict(gp.named_parameters()), scales(gp, data)
-    uncertain = bool((gp.variance * gp.values.rate_h.square() > SHARP).any())
     names = [name for name in names if uncertain or name != "log_variance"]
     last = {name: name.rpartition(".")[-1] for name in names}
     variables = [

@@ -19,7 +19,7 @@ from distpaml.select.latent_process import whitened
 from distpaml.types import Array
 
 JITTER = {torch.float64: 1e-10, torch.float32: 1e-2}
-"""Added to all variances, in units of the amplitude: covariances are small differences of numbers of the model's dtype."""
+"""Added to variances, in units of the amplitude: they are small differences of numbers of the model's dtype."""
 
 
 @torch.no_grad()

@@ -54,6 +54,22 @@ def test_with_all_points_and_known_latents_it_is_the_evidence(seed, task_noise):
     assert gp.terms(data).data.item() == pytest.approx(evidence(gp, data), rel=1e-6)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_of_latents_that_are_points_it_is_the_limit_of_small_variances(seed):
+    """The value and every gradient, and it does not look at the variances."""
+    gp, data = random_problem(seed, 5)
+    limit = gp.evidence(data)
+    names = [name for name, _ in gp.named_parameters() if name != "log_variance" and "decoder" not in name]
+    parameters = [dict(gp.named_parameters())[name] for name in names]
+    expected = torch.autograd.grad(limit, parameters)
+    with torch.no_grad():
+        gp.log_variance.fill_(1.0)
+    of_points = gp.evidence(data, uncertain=False)
+    assert of_points.item() == pytest.approx(limit.item(), rel=1e-12)
+    for one, other in zip(torch.autograd.grad(of_points, parameters), expected, strict=True):
+        assert torch.allclose(one, other, rtol=1e-9, atol=1e-12)
+
+
 @given(seed=st.integers(0, 2**32), size=st.integers(1, 12))
 @settings(deadline=None, max_examples=60)
 def test_it_never_exceeds_the_evidence(seed, size):

@@ -40,9 +40,10 @@ def on_meta(problem, monkeypatch):
     return gp.to(META), TrainingSet.make(x, y, data.counts, descriptors, base)
 
 
-def test_the_bound_and_its_gradient_on_meta(on_meta):
+@pytest.mark.parametrize("uncertain", [True, False])
+def test_the_bound_and_its_gradient_on_meta(on_meta, uncertain):
     gp, data = on_meta
-    total = gp.terms(data).total
+    total = gp.terms(data, uncertain).total
     total.backward()
     assert total.device == META
     for name, parameter in gp.named_parameters():

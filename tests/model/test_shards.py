@@ -36,8 +36,8 @@ def arguments() -> list[torch.Tensor]:
     return [k, rate, zx, zh, mean, variance, log_weight, amplitude, noise, squares, mass]
 
 
-def bound(values: list[torch.Tensor], pool: LocalShards) -> torch.Tensor:
-    return CollapsedBound.apply(*values, sum(COUNTS), pool, True)
+def bound(values: list[torch.Tensor], pool: LocalShards, uncertain: bool = True) -> torch.Tensor:
+    return CollapsedBound.apply(*values, sum(COUNTS), pool, uncertain)
 
 
 def test_statistics_are_dense_sums_over_valid_rows():
@@ -75,17 +75,18 @@ def test_gradient_of_the_bound_in_everything(monkeypatch, block, kept, panel):
     assert torch.autograd.gradcheck(of_symmetric, values, rtol=1e-6, atol=1e-7)
 
 
+@pytest.mark.parametrize("uncertain", [True, False])
 @pytest.mark.parametrize("count", [2, 3, 5, 9])
 @pytest.mark.parametrize(("block", "kept"), [(16, 1e6), (1, 1e3)])
-def test_any_number_of_shards_is_one_shard(monkeypatch, count, block, kept):
+def test_any_number_of_shards_is_one_shard(monkeypatch, count, block, kept, uncertain):
     x, y = data()
     whole = arguments()
-    one = bound([v.requires_grad_() for v in whole], LocalShards(x, y, COUNTS))
+    one = bound([v.requires_grad_() for v in whole], LocalShards(x, y, COUNTS), uncertain)
     one.backward()
     monkeypatch.setattr(shards, "BLOCK", block)
     monkeypatch.setattr(shards, "KEPT_BYTES", kept)
     split = arguments()
-    many = bound([v.requires_grad_() for v in split], LocalShards(x, y, COUNTS, count))
+    many = bound([v.requires_grad_() for v in split], LocalShards(x, y, COUNTS, count), uncertain)
     many.backward()
     assert many.item() == pytest.approx(one.item(), rel=1e-10)
     for a, b in zip(whole, split, strict=True):
