@@ -5,7 +5,9 @@
                              include the exact bound every 100 steps, by which it keeps its best state
     gap-3, gap-10, gap-18    the bound of the default budget against one ten times longer, in nats per observed number
     oracle-…                 fits to the 100 tasks of the test grid: error on that grid, by the fair measure
-    cost-…                   milliseconds of one evaluation against the number of tasks, and the memory of whole fits
+    core-…                   one evaluation as most of a fit's are, with latents that count as points, against one with
+                             uncertain latents, at 18 tasks
+    cost-…                   milliseconds of both against the number of tasks, and the memory of whole fits
 
 `--steps` shortens the paper's procedure: its time is then extrapolated to 5000 steps, and the bound to reach is the
 one after those steps. `--against gpytorch` times steps of a plain gpytorch SVGP of the same size as well.
@@ -50,6 +52,7 @@ def run(options: Namespace) -> Iterator[Result]:
         yield _gap(problem, tasks)
     for name in ORACLES:
         _oracle(name)
+    yield from _core()
     _costs()
     _memory()
 
@@ -163,27 +166,37 @@ def _oracle(name: str) -> None:
     )
 
 
+def _core() -> Iterator[Result]:
+    for inducing in (300, 600):
+        problem = Problem.make("cartpole", max(SIZES), overrides=[f"model.inducing={inducing}"])
+        ours, other = (seconds * 1e3 for seconds in _evaluation_seconds(problem, max(SIZES)))
+        yield Result(f"core-{inducing}", other / ours, ours, other, "ms", "an evaluation with uncertain latents")
+
+
 def _costs() -> None:
     """The table of one evaluation's cost against tasks; the tasks of the cart-pole's box, drawn again and again."""
-    print("cost: tasks, milliseconds of one evaluation, milliseconds per task")
-    problem = Problem.make("cartpole", max(COSTS))
+    print("cost: tasks, milliseconds of one evaluation of points, of uncertain latents, milliseconds per task of points")
+    problem = Problem.make("cartpole", max(COSTS), overrides=["model.inducing=300"])
     for tasks in COSTS:
-        milliseconds = _evaluation_seconds(problem, tasks) * 1e3
-        print(f"cost-{tasks}: {milliseconds:.0f} ms, {milliseconds / tasks:.2f} ms per task", flush=True)
+        points, uncertain = (seconds * 1e3 for seconds in _evaluation_seconds(problem, tasks))
+        print(f"cost-{tasks}: {points:.0f} ms, {uncertain:.0f} ms, {points / tasks:.2f} ms per task", flush=True)
 
 
-def _evaluation_seconds(problem: Problem, tasks: int) -> float:
+def _evaluation_seconds(problem: Problem, tasks: int) -> tuple[float, float]:
+    """Of one evaluation with its gradient, if latents are points and if they are uncertain."""
     data, experiment = problem.first(tasks), problem.experiment
     training = training_set(data, experiment.model, shards=1, seed=0)[0]
     embedding = descriptor_embedding(training.descriptors, experiment.model.latent, torch.Generator().manual_seed(0))
     gp = LatentGP(training.x.shape[-1], training.y.shape[-1], embedding, training.descriptors)
     place(gp, training, experiment.model)
-    seconds = []
+    seconds: dict[bool, list[float]] = {False: [], True: []}
     for _ in range(3):
-        begin = perf_counter()
-        gp.terms(training).total.backward()
-        seconds.append(perf_counter() - begin)
-    return float(np.median(seconds))
+        for uncertain, times in seconds.items():
+            begin = perf_counter()
+            gp.terms(training, uncertain).total.backward()
+            times.append(perf_counter() - begin)
+    points, exact = (float(np.median(times)) for times in seconds.values())
+    return points, exact
 
 
 def _memory() -> None:

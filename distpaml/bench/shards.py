@@ -1,5 +1,7 @@
 """Do shards pay? One evaluation of the bound with its gradient, and a short fit, in one process and in shard actors.
 
+Latents count as points in the evaluation, as they do in nearly all those of a fit.
+
 For 100, 300 and 1000 tasks: one process with one thread (the other side of the ratios), one process with two threads,
 one shard actor and two of them, with one thread each. That two actors have the same bits as two shards in one process
 is checked. Beside the seconds of an evaluation stand the bytes that go to the actors and come back, and the seconds
@@ -135,7 +137,7 @@ def _evaluation(gp: LatentGP, data: TrainingSet, threads: int) -> Side:
         pool.seconds, pool.bytes = 0.0, 0
         gp.zero_grad()
         begin = perf_counter()
-        bound = gp.terms(data).total
+        bound = gp.terms(data, uncertain=False).total
         bound.backward()
         seconds = perf_counter() - begin
         gradient = torch.cat([p.grad.reshape(-1) for p in gp.parameters() if p.grad is not None])

@@ -118,7 +118,7 @@ class CollapsedBound(torch.autograd.Function):
 
         features = amplitude * solve(g_a)
         target = amplitude.sqrt() * solve(scaled_w.T)
-        correction = solve(features.T) if white.inputs[0].uncertain else torch.zeros_like(features)
+        correction = solve(features.T) if white.inputs[0].uncertain else features.new_zeros(0, 0)
         g_k = solve(solve(g_white).T)
         cotangent = Cotangent(features, 0.5 * (correction + correction.T), target)
         rate, zx, zh, *own = zip(*ctx.pool.backward(white.inputs, cotangent), strict=True)

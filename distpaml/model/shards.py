@@ -41,14 +41,14 @@ class BoundInputs(NamedTuple):
     evaluation: int = 0
     """The number of this evaluation."""
     uncertain: bool = True
-    """If not, latents are points (`variance` is zero), so that the correction R vanishes and no table of it is made."""
+    """If not, latents are points (`variance` is zero): the correction R vanishes, and no table of it is made or sent."""
 
 
 class PartialStatistics(NamedTuple):
     """A shard's part of the statistics."""
 
     square: Tensor  # [L, L], sum_i Phi_i Phi_i'
-    correction: Tensor  # [L, L], R
+    correction: Tensor  # [L, L], R; [0, 0] of points
     target: Tensor  # [L, D], sum_i Phi_i Y_i
 
 
@@ -56,7 +56,7 @@ class Cotangent(NamedTuple):
     """Gradients of the bound, from which a shard computes its own."""
 
     features: Tensor  # [L, L], C^-T dF/dA
-    correction: Tensor  # [L, L], dF/dR
+    correction: Tensor  # [L, L], dF/dR; [0, 0] of points
     target: Tensor  # [L, D], C^-T dF/d(target)
 
 
@@ -136,7 +136,8 @@ class Shard:
         self.evaluation, self.kept = inputs.evaluation, []
         size, outputs = len(inputs.zx), self.y[0].shape[-1]
         zeros = inputs.zx.new_zeros
-        statistics = PartialStatistics(zeros(size, size), zeros(size, size), zeros(size, outputs))
+        rows = size if inputs.uncertain else 0
+        statistics = PartialStatistics(zeros(size, size), zeros(rows, rows), zeros(size, outputs))
         kept = 0
         for b in range(len(self.blocks)):
             tables = self._tables(inputs, b, statistics.correction)
@@ -147,7 +148,7 @@ class Shard:
             if kept <= KEPT_BYTES:
                 self.kept.append(tables)
         for table in (statistics.square, statistics.correction):
-            for p in panels(size):
+            for p in panels(len(table)):
                 table[p.stop :, p] = table[p, p.stop :].T
         return statistics
 
