@@ -31,6 +31,8 @@ class MethodInfo:
     """What to expect of it, in one sentence."""
     chooses: bool = False
     """Whether the model decides which task is next: the paper's claims are about these."""
+    utility: str = "surprisal"
+    """What it maximises if it chooses, unless `selection.utility` names another."""
 
     @property
     def is_baseline(self) -> bool:
@@ -55,12 +57,21 @@ METHODS: dict[str, MethodInfo] = {
         MethodInfo(
             "paml-pool",
             "PAML-pool",
-            "blue",
+            "violet",
             "9 3",
-            "square",
-            expect="The paper's utility over real tasks rather than points decoded from a grid over latent space: the "
-            "default.",
+            "circle",
+            expect="The paper's utility over real tasks rather than points decoded from a grid over latent space.",
             chooses=True,
+        ),
+        MethodInfo(
+            "paml-plus",
+            "PAML-plus",
+            "blue",
+            "",
+            "square",
+            expect="Real tasks, and the utility that won a comparison of nine: the default.",
+            chooses=True,
+            utility="integrated_variance",
         ),
         MethodInfo("uni", "UNI", "purple", "2 3", "triangle", expect="Uniform draws: the baseline to beat."),
         MethodInfo(
@@ -82,6 +93,10 @@ METHODS: dict[str, MethodInfo] = {
         ),
     )
 }
+
+
+DEFAULT = METHODS["paml-plus"]
+"""The method of an experiment that names none, and of ask and tell."""
 
 
 def planned_rounds(method: str, rounds: int) -> int:

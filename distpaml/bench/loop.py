@@ -19,6 +19,7 @@ import numpy as np
 import torch
 
 from distpaml.bench import Result
+from distpaml.catalogue import DEFAULT
 from distpaml.config import ExperimentConfig, load
 from distpaml.data import Dataset, Divisors
 from distpaml.data.tasks import TaskSet
@@ -32,7 +33,7 @@ from distpaml.runtime.local import LocalSimulator
 from distpaml.runtime.run_experiment import run_to_end
 
 EXPERIMENTS = ("cartpole", "pendubot", "cart_double_pole")
-METHODS = ("uni", "paml-pool")
+METHODS = ("uni", DEFAULT.name)
 ROUNDS = (0, 5, 10, 15)
 LONGER = 10
 """How many times the loop's budget a fit from scratch has."""

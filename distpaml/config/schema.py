@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, TypeAdapter, ValidationInfo, WrapValidator, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from distpaml.catalogue import METHODS
+from distpaml.catalogue import DEFAULT, METHODS
 from distpaml.config.families import anchored
 from distpaml.config.section import Interval, List, Positive, Section, one_of
 from distpaml.config.tasks import DescriptorConfig, DomainConfig
@@ -103,8 +103,8 @@ class SelectionConfig(Section):
     """How far the latent grid reaches beyond the embeddings."""
     pool_size: Positive = 2000
     """Descriptors in a descriptor set."""
-    utility: Annotated[str, Field(min_length=1)] = "surprisal"
-    """What is maximised: the name of a utility, or one's own as `module:function`."""
+    utility: Annotated[str, Field(min_length=1)] | None = None
+    """What is maximised: the name of a utility, one's own as `module:function`, or null: what the method says."""
     batch: Positive = 1
     """Tasks chosen at once."""
     choices: List[List[float]] | None = None
@@ -147,8 +147,8 @@ class RuntimeConfig(Section):
 class ExperimentConfig(Section):
     """One experiment: a method on a domain, with a seed."""
 
-    method: Annotated[str, one_of(METHODS)] = "paml-pool"
-    """`paml-pool`: among real tasks; `paml`: the paper's literal one; `uni`, `lhs`: baselines; `oracle`: all data."""
+    method: Annotated[str, one_of(METHODS)] = DEFAULT.name
+    """`paml-plus`: the best we know; `paml-pool`, `paml`: the paper's utility; `uni`, `lhs`, `oracle`: baselines."""
     seed: Annotated[int, Field(ge=0)] = 0
     """Root of every random stream; methods of one seed share initial tasks, controls and test data."""
     initial: Positive = 3
@@ -207,6 +207,11 @@ class ExperimentConfig(Section):
         else:
             return runtime
         raise PydanticCustomError("below", "{should}", {"below": "gpus", "value": runtime.gpus, "should": should})
+
+    @property
+    def utility(self) -> str:
+        """What the method maximises."""
+        return self.selection.utility or METHODS[self.method].utility
 
     @classmethod
     def from_yaml(cls, source: str | Path) -> Self:

@@ -124,7 +124,7 @@ def _surface(
     references = placing(model, descriptor.low, descriptor.high)(reference_descriptors(task_set))
     context = SelectionContext.of(model, data, references, descriptor.low, descriptor.high)
     cells = Candidates(decoded, points, np.zeros_like(points), len(points))
-    return _shades(UtilityScorer(config.selection.utility).scores(cells, context)) | {
+    return _shades(UtilityScorer(config.utility).scores(cells, context)) | {
         "valid": packed(valid.astype(float), bits=8)
     }
 

@@ -76,7 +76,7 @@ class LocalScorer(UtilityScorer):
     """Scores candidates with the config's utility."""
 
     def __init__(self, config: ExperimentConfig) -> None:
-        super().__init__(config.selection.utility, device_here(config.fit.device))
+        super().__init__(config.utility, device_here(config.fit.device))
 
 
 def local_parts(config: ExperimentConfig) -> tuple[LocalSimulator, LocalTrainer, LocalScorer]:

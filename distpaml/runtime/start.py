@@ -119,7 +119,7 @@ def _stay_on_this_machine() -> None:
 
 def plugin_names(config: ExperimentConfig) -> list[str]:
     """The values of a config that may name a class or function of the user's own."""
-    return [config.domain.name, config.descriptor.kind, config.selection.utility, config.model.network]
+    return [config.domain.name, config.descriptor.kind, config.utility, config.model.network]
 
 
 def nodes() -> list[Mapping[str, float]]:

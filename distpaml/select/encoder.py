@@ -21,11 +21,14 @@ from scipy.optimize import minimize
 from torch import Tensor
 from torch.distributions import MultivariateNormal, Normal
 
+from distpaml.model.collapsed import safe_cholesky
 from distpaml.model.expectations import rbf
 from distpaml.types import Array
 
 PRIORS = {"line": (0.0, 1.0), "curve": (-1.0, 1.0), "noise": (-3.0, 1.5), "lengthscale": (0.5, 0.5)}
 """Mean and standard deviation of the logarithms of w, f, v and every length-scale."""
+SANE = 6.0
+"""Standard deviations that hyperparameters stay within."""
 
 
 @dataclass
@@ -55,7 +58,9 @@ class Encoder:
             (gradient,) = torch.autograd.grad(value, encoder.parameters)
             return value.item(), gradient.numpy().ravel()
 
-        found = minimize(loss, start.numpy().ravel(), jac=True, method="L-BFGS-B")
+        sane = [(prior.mean + side * SANE * prior.stddev).tile(len(start)) for side in (-1.0, 1.0)]
+        bounds = torch.stack(sane, -1).numpy()
+        found = minimize(loss, start.numpy().ravel(), jac=True, method="L-BFGS-B", bounds=bounds)
         encoder.parameters = torch.tensor(found.x).reshape(start.shape)
         return encoder
 
@@ -63,7 +68,7 @@ class Encoder:
     def encode(self, descriptors: Array) -> tuple[Array, Array]:
         """Mean and variance [K, Q] of the latents of tasks with these descriptors [K, E]."""
         s = _unit(descriptors, self.low, self.high)
-        factor = torch.linalg.cholesky(self._covariance())  # [Q, N, N]
+        factor = self._factor()  # [Q, N, N]
         cross = self._kernel(self.scaled, s)  # [Q, N, K]
         half = torch.linalg.solve_triangular(factor, cross, upper=False)
         mean = half.mT @ torch.linalg.solve_triangular(factor, self.means.T.unsqueeze(-1), upper=False)
@@ -77,12 +82,14 @@ class Encoder:
         rate = (-self.parameters[:, 3:]).exp().unsqueeze(-2)  # [Q, 1, E]
         return line * (1.0 + a @ b.T) + curve * rbf(a * rate, b * rate)
 
-    def _covariance(self) -> Tensor:
+    def _factor(self) -> Tensor:
+        """Cholesky's of the covariances of the embeddings; a steep line over near repeats may need some jitter."""
         own = self.parameters[:, 2].exp().square().unsqueeze(-1) + self.noise.T + 1e-8  # [Q, N]
-        return self._kernel(self.scaled, self.scaled) + torch.diag_embed(own)
+        covariance = self._kernel(self.scaled, self.scaled) + torch.diag_embed(own)
+        return safe_cholesky(covariance, "The covariance of the embeddings")
 
     def _evidence(self) -> Tensor:
-        density = MultivariateNormal(torch.zeros_like(self.means.T), self._covariance(), validate_args=False)
+        density = MultivariateNormal(torch.zeros_like(self.means.T), scale_tril=self._factor(), validate_args=False)
         return density.log_prob(self.means.T).sum()
 
 

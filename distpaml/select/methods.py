@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from distpaml import seeds
-from distpaml.catalogue import METHODS, planned_rounds
+from distpaml.catalogue import DEFAULT, METHODS, planned_rounds
 from distpaml.data import Dataset, designs
 from distpaml.data.tasks import Tasks, TaskSet
 from distpaml.errors import UserError
@@ -148,7 +148,7 @@ class Paml(Method):
                     "little; take latent_maximin."
                 )
             self.kind = "image-pool"
-        get_utility(selection.utility)
+        get_utility(self.config.utility)
         size = selection.per_dimension**self.config.model.latent
         if self.kind == "latent-grid" and not selection.batch <= size <= LARGEST_GRID:
             raise UserError(
@@ -159,7 +159,7 @@ class Paml(Method):
         if self.kind == "latent-grid" and task_set.choices is not None:
             raise UserError(
                 "selection.choices lists descriptors, but a latent grid makes its own; "
-                "set method=paml-pool or selection.candidates=descriptor-pool."
+                f"set method={DEFAULT.name} or selection.candidates=descriptor-pool."
             )
 
     def select(self, model: MetaModel, data: Dataset, rank: Rank) -> Selection:
@@ -194,6 +194,11 @@ class PamlPool(Paml):
     """Real descriptors, mapped to latents by a GP, ranked by a utility; of images, which exist, both do the same."""
 
     default_candidates = "descriptor-pool"
+
+
+@implements("paml-plus")
+class PamlPlus(PamlPool):
+    """As `paml-pool`, with another utility: see `distpaml.catalogue`."""
 
 
 def get_method(task_set: TaskSet) -> Method:

@@ -50,3 +50,12 @@ def test_latents_do_not_depend_on_the_other_descriptors():
     one_mean, one_variance = encoder.encode(tasks(9, seed=3)[4:5])
     np.testing.assert_allclose(one_mean[0], mean[4], rtol=1e-10)
     np.testing.assert_allclose(one_variance[0], variance[4], rtol=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_embeddings_far_apart_are_encoded(seed):
+    """A line as steep as the embeddings are far may be nearly singular on the way to the best one."""
+    rng = np.random.default_rng(seed)
+    known = rng.uniform(LOW, HIGH, (4, 2))
+    mean, variance = Encoder.fit(known, 1e4 * rng.normal(size=(4, 2)), np.full((4, 2), 1e-4), LOW, HIGH).encode(known)
+    assert np.isfinite(mean).all() and (variance > 0).all()
