@@ -47,9 +47,8 @@ def machines() -> list[dict]:
     return found
 
 
-def volumes() -> dict[str, dict]:
-    """By the machine that has it."""
-    return {volume["Attachments"][0]["InstanceId"]: volume for volume in client("ec2").describe_volumes()["Volumes"]}
+def volumes() -> list[dict]:
+    return client("ec2").describe_volumes()["Volumes"]
 
 
 def until(condition, seconds: float = 60.0) -> None:

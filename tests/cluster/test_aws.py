@@ -62,10 +62,10 @@ def test_workers_come_on_demand_and_are_spot_machines(seen):
 
 def test_every_machine_is_as_the_file_says(seen):
     assert len(seen["grown"]) == 4
+    volumes = {volume["Attachments"][0]["InstanceId"]: volume for volume in seen["volumes"]}
     for machine in seen["grown"]:
         said = TYPES[kind(machine)]["node_config"]
-        volume = seen["volumes"][machine["InstanceId"]]
-        disk = said["BlockDeviceMappings"][0]["Ebs"]
+        volume, disk = volumes[machine["InstanceId"]], said["BlockDeviceMappings"][0]["Ebs"]
         assert machine["InstanceType"] == said["InstanceType"] and machine["ImageId"] == said["ImageId"]
         assert machine["IamInstanceProfile"]["Arn"] == seen["profile"]["Arn"]
         assert machine["MetadataOptions"]["HttpTokens"] == "required"  # IMDSv2
