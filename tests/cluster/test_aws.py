@@ -12,20 +12,25 @@ from pathlib import Path
 
 import pytest
 import yaml
+from once import once
 
 PROJECT = Path(__file__).parents[2]
 CONFIG = yaml.safe_load((PROJECT / "cluster" / "cluster.yaml").read_text())
 TYPES = CONFIG["available_node_types"]
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(os.geteuid() != 0, reason="namespaces need root"),
-]
+pytestmark = [pytest.mark.root, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory) -> dict:
-    """What AWS had at each step; in namespaces, since `ray stop`, ports and /tmp/ray belong to the whole machine."""
-    folder = tmp_path_factory.mktemp("aws")
+    """What AWS had at each step."""
+    with once(tmp_path_factory, "aws") as (folder, new):
+        if new:
+            rehearse(folder)
+        return json.loads((folder / "seen.json").read_text())
+
+
+def rehearse(folder: Path) -> None:
+    """In namespaces, since `ray stop`, ports and /tmp/ray belong to the whole machine."""
     apart = ["unshare", "--net", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child", "bash", "-c"]
     prepared = 'ip link set lo up && mkdir -p /tmp/ray && mount -t tmpfs tmpfs /tmp/ray && "$@"'
     program = [sys.executable, str(Path(__file__).parent / "rehearse_aws.py"), str(folder)]
@@ -34,7 +39,6 @@ def seen(tmp_path_factory) -> dict:
         [*apart, prepared, "bash", *program], env=surroundings, capture_output=True, text=True, timeout=240
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    return json.loads((folder / "seen.json").read_text())
 
 
 def kind(machine: dict) -> str:
