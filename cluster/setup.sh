@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the pinned package on a machine of a cluster, from the copy of the project that this file lies in.
-# Done again only if what is pinned has changed.
+# Installs the pinned package on a machine of a cluster, from the copy of the project that this file lies in, with the
+# extra `cluster`, or `aws` or `gcp` where the head starts machines. Done again only if what is pinned has changed.
 set -euo pipefail
 project=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$project"
@@ -15,7 +15,7 @@ if [ "$(cat .venv/pinned 2>/dev/null)" != "$pinned" ]; then
     python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
         { echo "error: $(hostname) has $(python3 --version), but Python 3.11 or newer is needed." >&2; exit 1; }
     python3 -m venv --clear .venv
-    .venv/bin/pip install -q -c constraints.txt -e '.[cluster]' "$@"
+    .venv/bin/pip install -q -c constraints.txt -e ".[${1:-cluster}]"
     echo "$pinned" > .venv/pinned
 fi
 

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-import torch
 from pydantic import ValidationError
 
 from distpaml.checksums import DamagedError, Line, checksum, read_verified, sealed, verified
@@ -32,10 +31,8 @@ from distpaml.extension import as_begun, extended
 from distpaml.failures import FILE
 from distpaml.model.meta_model import MetaModel
 from distpaml.model.storage import load_model, serialised
-from distpaml.rounds import Record, Round, State
+from distpaml.rounds import DATA, Record, Round, State
 
-PRIOR_SAMPLES = 8
-DATA = ("inputs", "targets", "counts", "descriptors")
 FREE = ("out", "runtime")
 """Keys that may differ when a run is continued: they change no result by more than rounding."""
 
@@ -76,7 +73,7 @@ class RunDirectory:
         """Keep a finished round; once this returns, it survives whatever happens."""
         number = round.record.round
         buffer = BytesIO()
-        np.savez(buffer, allow_pickle=False, **_arrays(round))
+        np.savez(buffer, allow_pickle=False, **round.arrays())
         files = {_arrays_file(number): buffer.getvalue(), _model_file(number): serialised(round.model)}
         folder = self.path / _folder(number)
         with _writing(folder):
@@ -250,42 +247,6 @@ def _record(line: Line, file: Path) -> Record:
         raise UserError(
             f"{file} was written by another version of distpaml: {error.errors()[0]['msg']}; choose another directory."
         ) from error
-
-
-def _arrays(round: Round) -> dict[str, Any]:
-    embeddings, evaluation = round.model.embeddings, round.evaluation
-    return {
-        "parameters": round.tasks.parameters,
-        **{name: getattr(round.data, name) for name in DATA},
-        **_image_arrays(round.model, first=round.record.round == 0),
-        "embedding_mean": embeddings.mean.numpy(),
-        "embedding_variance": embeddings.variance.numpy(),
-        "embedding_ratio": embeddings.ratio.numpy(),
-        "test_mean": evaluation.mean,
-        "test_variance": evaluation.variance,
-        "test_ratio": evaluation.ratio,
-        **{f"test_{name}": values for name, values in vars(evaluation.scores).items()},
-        **{
-            f"shots{k}_{name}": values
-            for k, scores in evaluation.shots.items()
-            for name, values in vars(scores).items()
-        },
-    }
-
-
-def _image_arrays(model: MetaModel, first: bool) -> dict[str, Any]:
-    """Where the network puts every image, and samples from its prior; the images themselves in the first round."""
-    if (vae := model.image_vae) is None:
-        return {}
-    with torch.no_grad():
-        encoded = vae.encoded()
-    arrays = {
-        "image_mean": encoded.mean.numpy(),
-        "image_variance": encoded.log_variance.exp().numpy(),
-        "prior_samples": vae.samples(PRIOR_SAMPLES, seed=0).numpy().astype(np.float16),
-        "image_labels": vae.labels.numpy(),
-    }
-    return arrays | ({"images": vae.images.numpy().astype(np.float16)} if first else {})
 
 
 def check_same(kept: ExperimentConfig, now: ExperimentConfig, path: Path) -> None:

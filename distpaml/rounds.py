@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
+import numpy as np
+import torch
 from pydantic import BaseModel, ConfigDict
 
 from distpaml.data import Dataset
@@ -15,6 +17,10 @@ from distpaml.futures import Future
 from distpaml.model.meta_model import MetaModel
 from distpaml.select.calibration import foreseen_errors
 from distpaml.select.methods import CandidateCounts, Selection
+
+DATA = ("inputs", "targets", "counts", "descriptors")
+"""The arrays of a `Dataset`."""
+PRIOR_SAMPLES = 8
 
 
 class _Plain(BaseModel):
@@ -138,6 +144,42 @@ class Round:
             **evaluated.scores.summary(),
         )
         return cls(record, tasks, data, model, evaluated)
+
+    def arrays(self) -> dict[str, Any]:
+        """What is kept of the round beside its record and its model, by name."""
+        embeddings, evaluation = self.model.embeddings, self.evaluation
+        return {
+            "parameters": self.tasks.parameters,
+            **{name: getattr(self.data, name) for name in DATA},
+            **_image_arrays(self.model, first=self.record.round == 0),
+            "embedding_mean": embeddings.mean.numpy(),
+            "embedding_variance": embeddings.variance.numpy(),
+            "embedding_ratio": embeddings.ratio.numpy(),
+            "test_mean": evaluation.mean,
+            "test_variance": evaluation.variance,
+            "test_ratio": evaluation.ratio,
+            **{f"test_{name}": values for name, values in vars(evaluation.scores).items()},
+            **{
+                f"shots{k}_{name}": values
+                for k, scores in evaluation.shots.items()
+                for name, values in vars(scores).items()
+            },
+        }
+
+
+def _image_arrays(model: MetaModel, first: bool) -> dict[str, Any]:
+    """Where the network puts every image, and samples from its prior; the images themselves in the first round."""
+    if (vae := model.image_vae) is None:
+        return {}
+    with torch.no_grad():
+        encoded = vae.encoded()
+    arrays = {
+        "image_mean": encoded.mean.numpy(),
+        "image_variance": encoded.log_variance.exp().numpy(),
+        "prior_samples": vae.samples(PRIOR_SAMPLES, seed=0).numpy().astype(np.float16),
+        "image_labels": vae.labels.numpy(),
+    }
+    return arrays | ({"images": vae.images.numpy().astype(np.float16)} if first else {})
 
 
 class Stopwatch:

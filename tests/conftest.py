@@ -3,7 +3,8 @@
 - One thread per process.
 - Ctrl-C works in the processes that tests start, also where the suite itself was started with SIGINT ignored.
 - A test that changes the environment variables of its process and leaves them so has failed.
-- Tests marked `gl` are skipped where nothing can be rendered; in CI a skipped test is a failed test.
+- Tests marked `gl` are skipped where nothing can be rendered, and those marked `root` for other users; in CI a skipped
+  test is a failed test.
 - Every test has a time limit: `timeout` in pyproject.toml, and `SLOW_LIMIT` if it is marked `slow`.
 """
 
@@ -60,6 +61,8 @@ def pytest_collection_modifyitems(items):
 def pytest_runtest_setup(item):
     if item.get_closest_marker("gl") and (why := _cannot_render()):
         pytest.skip(why)
+    if item.get_closest_marker("root") and os.geteuid() != 0:
+        pytest.skip("Namespaces need root.")
 
 
 @cache

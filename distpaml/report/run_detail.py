@@ -18,10 +18,11 @@ from distpaml.domains.box import bounds
 from distpaml.model.meta_model import MetaModel
 from distpaml.model.posterior import Latents
 from distpaml.model.rollouts import rollout
-from distpaml.records import DATA, read_arrays, read_model
+from distpaml.records import read_arrays, read_model
 from distpaml.report.collect import Run
 from distpaml.report.kinematics import Look, look_of
 from distpaml.report.packing import packed, rounded
+from distpaml.rounds import DATA
 from distpaml.runtime.local import LocalSimulator
 from distpaml.select.candidates import Candidates, placing
 from distpaml.select.context import Embedded, SelectionContext

@@ -50,7 +50,11 @@ PRIVATE: dict[str, Any] = {
     "x_disable_machine_info": True,
     "x_save_requirements": False,
 }
-"""Send nothing about the machine, its paths or its repositories."""
+"""Send nothing about the machine, its paths or its repositories.
+
+Artifacts are sent with the paths of their files, so online they are staged in a temporary folder, which says nothing;
+offline they lie beside the run, where `wandb sync` finds them.
+"""
 
 
 class WeightsAndBiases:
@@ -96,7 +100,10 @@ class WeightsAndBiases:
             "tags": [config.name, config.method, f"seed-{config.seed}", *([sweep[:64]] if sweep else [])],
             "config": {"name": config.name, **config.model_dump(mode="json", exclude={"out"})},
         }
-        self.run = self._start(how, _mode(mode, bool(waiting), say), say)
+        with _unless_set("WANDB_ERROR_REPORTING", "false"):  # tracebacks have paths
+            self.run = self._start(how, _mode(mode, bool(waiting), say), say)
+        self.stack = ExitStack()
+        self.staging = self.folder if self.run.offline else self.stack.enter_context(temporary_folder())
         if not self.run.offline:
             self.next = self.run.starting_step
         os.environ.pop("WANDB_SERVICE", None)
@@ -112,12 +119,13 @@ class WeightsAndBiases:
         logged: dict[str, Any] = {**shown.numbers()}
         if shown.image is not None:
             logged["latents"] = wandb.Image(shown.image)
-        with _staged_in(self.folder):
+        with _unless_set("WANDB_DATA_DIR", str(self.staging)):
             logged["choices"] = wandb.Table(columns=[*columns], data=rows)
             self.run.log(logged, step=round, commit=True)
             if shown.model is not None:
                 artifact = wandb.Artifact(_artifact_name(self.name), type="model")
-                artifact.add_file(str(shown.model), policy="immutable", skip_cache=True)
+                policy: Any = "immutable" if self.run.offline else "mutable"  # as it lies, or a staged copy
+                artifact.add_file(str(shown.model), policy=policy, skip_cache=True)
                 self.run.log_artifact(artifact)
         self.next = round + 1
         self._keep()
@@ -127,7 +135,8 @@ class WeightsAndBiases:
             shutil.rmtree(path)
 
     def close(self, failed: bool) -> None:
-        self.run.finish(exit_code=int(failed))
+        with self.stack:
+            self.run.finish(exit_code=int(failed))
 
     def _start(self, how: dict[str, Any], mode: str, say: Callable[[str], None]) -> Any:
         wandb = _imported()
@@ -193,13 +202,13 @@ def _mode(mode: str, unsynced: bool, say: Callable[[str], None]) -> str:
 
 
 @contextmanager
-def _staged_in(folder: Path) -> Iterator[None]:
-    """Stage the files of tables in `folder`, not in the user's home."""
-    if "WANDB_DATA_DIR" in os.environ:
+def _unless_set(variable: str, value: str) -> Iterator[None]:
+    """Set an environment variable for a while, unless the user has set it."""
+    if variable in os.environ:
         yield
         return
-    os.environ["WANDB_DATA_DIR"] = str(folder)
+    os.environ[variable] = value
     try:
         yield
     finally:
-        del os.environ["WANDB_DATA_DIR"]
+        del os.environ[variable]

@@ -14,6 +14,7 @@ from distpaml.records import read_records
 from distpaml.runtime.run_experiment import run_to_end
 
 
+@pytest.mark.root
 @pytest.mark.slow
 def test_from_no_workers_up_and_down_again(tmp_path):
     """In namespaces of its own, since `ray stop`, ports and /tmp/ray belong to the whole machine."""

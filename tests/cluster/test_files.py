@@ -1,5 +1,6 @@
 """Everything in cluster/ is what Ray, Kubernetes and bash take, and names only what exists."""
 
+import json
 import re
 import subprocess
 import tomllib
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from googleapiclient.discovery_cache import get_static_doc
 from jsonschema import ValidationError
 from ray.autoscaler._private.util import prepare_config, validate_config
 
@@ -19,8 +21,8 @@ LAUNCHED = ["cluster.yaml", "gcp.yaml", "on-premise.yaml"]
 SCRIPTS = sorted(path.name for path in CLUSTER.iterdir() if path.suffix in (".sh", ".sbatch"))
 TEXTS = {path.name: path.read_text() for path in CLUSTER.iterdir() if path.is_file()}
 MANIFESTS = {manifest["kind"]: manifest for manifest in yaml.safe_load_all(TEXTS["kuberay.yaml"])}
-VERSION = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["version"]
-IMAGE = f"distpaml:{VERSION}"
+ABOUT = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
+EXTRAS, IMAGE = ABOUT["optional-dependencies"], f"distpaml:{ABOUT['version']}"
 
 
 def read(name):
@@ -40,9 +42,12 @@ def test_ray_would_refuse_a_wrong_key():
 @pytest.mark.parametrize("name", LAUNCHED)
 def test_it_installs_the_pinned_package_from_files_that_exist(name):
     config = read(name)
-    assert config["file_mounts"]["~/distpaml"] == "." and config["setup_commands"] == [
-        "bash ~/distpaml/cluster/setup.sh"
-    ]
+    extra = {"aws": " aws", "gcp": " gcp", "local": ""}[config["provider"]["type"]]
+    assert config["setup_commands"] == [f"bash ~/distpaml/cluster/setup.sh{extra}"]
+    assert extra.strip() in {"", *EXTRAS} and config["file_mounts"]["~/distpaml"] == "."
+    assert (
+        not config["head_setup_commands"] if extra else "head_setup_commands" not in config
+    )  # Ray's own are not pinned
     assert config["file_mounts"]["~/.ray/auth_token"] == "~/.ray/auth_token"
     commands = " ".join(str(value) for value in config.values())
     for path in re.findall(r"~/distpaml/([\w./-]+)", commands):
@@ -85,6 +90,39 @@ def test_no_secret_is_written(name):
 def test_files_that_it_names_exist(name):
     for path in re.findall(r"(?<![\w/~.-])((?:cluster|distpaml|tests|tune_configs)/[\w./-]+\.\w+)", TEXTS[name]):
         assert (PROJECT / path).exists(), path
+
+
+def mismatches(schemas: dict, value: object, schema: dict, where: str) -> list[str]:
+    """Where a value is not what a schema of Google's discovery format says."""
+    schema = schemas[schema["$ref"]] if "$ref" in schema else schema
+    kinds = {"object": dict, "array": list, "string": str, "boolean": bool, "integer": int}
+    if schema.get("format") == "int64":  # JSON has no integers of 64 bits
+        kinds["string"] = int
+    if not isinstance(value, kinds[schema["type"]]):
+        return [f"{where} is {value!r}, no {schema['type']}"]
+    if value not in schema.get("enum", [value]):
+        return [f"{where} is {value!r}, none of {schema['enum']}"]
+    if isinstance(value, list):
+        return [text for item in value for text in mismatches(schemas, item, schema["items"], f"{where}[]")]
+    if not isinstance(value, dict):
+        return []
+    unknown = [f"{where}.{key} is unknown" for key in value if key not in schema["properties"]]
+    known = [(key, item) for key, item in value.items() if key in schema["properties"]]
+    inner = [mismatches(schemas, item, schema["properties"][key], f"{where}.{key}") for key, item in known]
+    return unknown + [text for texts in inner for text in texts]
+
+
+def test_compute_engine_takes_every_machine_of_gcp_yaml():
+    """By the description of its API that Google's client ships."""
+    schemas = json.loads(get_static_doc("compute", "v1"))["schemas"]
+    instance = {"$ref": "Instance"}
+    machines = {name: kind["node_config"] for name, kind in read("gcp.yaml")["available_node_types"].items()}
+    assert [mismatches(schemas, machine, instance, name) for name, machine in machines.items()] == [[]] * 5
+    wrong = machines["trainer"] | {"scheduling": [{"preemptible": True}], "diskz": 1}
+    assert mismatches(schemas, wrong, instance, "trainer") == [
+        "trainer.diskz is unknown",
+        "trainer.scheduling is [{'preemptible': True}], no object",
+    ]
 
 
 def test_both_manifests_are_of_one_cluster_of_the_image_that_is_built():

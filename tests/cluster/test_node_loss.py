@@ -87,6 +87,7 @@ def test_a_lost_node_costs_at_most_the_round_of_its_trials(cluster, tmp_path, st
         assert [record.result() for record in read_records(path)] == [record.result() for record in alone]
 
 
+@pytest.mark.root
 def test_a_machine_that_does_not_see_the_folder_is_refused(cluster, tmp_path):
     """It sees an empty folder at the same path, in a mount namespace of its own."""
     folder = tmp_path / "sweep"

@@ -9,6 +9,7 @@ import pytest
 SCRIPT = Path(__file__).parents[2] / "cluster" / "try-on-one-machine.sh"
 
 
+@pytest.mark.root
 @pytest.mark.slow
 def test_the_whole_road_on_one_machine():
     done = subprocess.run(["bash", SCRIPT, sys.executable], capture_output=True, text=True, timeout=900)

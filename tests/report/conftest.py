@@ -1,13 +1,12 @@
 """A real sweep of tiny runs, made once for all test processes, and a real browser."""
 
-import fcntl
 import json
 import shutil
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from many import HOSTILE, SMALL
+from once import once
 from tiny import tiny
 
 METHODS = ("paml", "paml-pool", "uni", "lhs")
@@ -25,27 +24,12 @@ EVENTS = [
 ]
 
 
-@contextmanager
-def _once(factory, name: str):
-    """A directory that all test processes share, with whether it is still to be filled."""
-    root = factory.getbasetemp()
-    folder = (root.parent if root.name.startswith("popen-") else root) / name
-    with open(folder.with_suffix(".lock"), "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        done = folder / "made"
-        new = not done.exists()
-        if new:
-            folder.mkdir(exist_ok=True)
-        yield folder, new
-        done.touch()
-
-
 @pytest.fixture(scope="session")
 def sweep_made(tmp_path_factory) -> Path:
     """A grid over methods and seeds, an oracle, and another experiment with a hostile name and few-shot scores."""
     from distpaml.runtime.run_experiment import run_to_end
 
-    with _once(tmp_path_factory, "sweep") as (folder, new):
+    with once(tmp_path_factory, "sweep") as (folder, new):
         if new:
             trials = folder / "trials"
             for seed in SEEDS:
@@ -77,7 +61,7 @@ def search_made(tmp_path_factory) -> Path:
     """A search of nine samples with one seed each."""
     from distpaml.runtime.run_experiment import run_to_end
 
-    with _once(tmp_path_factory, "search") as (folder, new):
+    with once(tmp_path_factory, "search") as (folder, new):
         if new:
             for number in range(9):
                 values = f"model.inducing={15 + 5 * (number % 3)}", f"fit.evaluations={2 ** (1 + number % 4)}"

@@ -3,7 +3,9 @@
 import socket
 from pathlib import Path
 
+import boto3
 import pytest
+from moto.server import ThreadedMotoServer
 from sweeps import SweepProcess, in_process, results, small
 
 from distpaml.errors import UserError
@@ -79,17 +81,42 @@ def test_a_uri_that_nothing_serves_is_a_sentence():
         Storage("nowhere://bucket").pull()
 
 
+@pytest.fixture
+def s3(monkeypatch):
+    """A bucket of a server on this machine: its URI, with room for a folder."""
+    for name, value in {"AWS_ACCESS_KEY_ID": "nobody", "AWS_SECRET_ACCESS_KEY": "nothing"}.items():
+        monkeypatch.setenv(name, value)
+    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    boto3.client("s3", endpoint_url=f"http://{host}:{port}", region_name="us-east-1").create_bucket(Bucket="results")
+    yield f"s3://results/{{}}?region=us-east-1&scheme=http&endpoint_override={host}%3A{port}"
+    server.stop()
+
+
+def test_a_bucket_that_does_not_exist_is_a_sentence(s3):
+    there = Storage(s3.format("sweep"))
+    assert there.identify() and not there.missing_folders()
+    with pytest.raises(UserError, match=r"^[^\n]* cannot be copied to nowhere/sweep/id: [^\n]*\.$"):
+        Storage(s3.format("sweep").replace("results", "nowhere")).identify()
+
+
+@pytest.fixture(params=["file", "s3"])
+def where(request, tmp_path) -> str:
+    """A sweep's folder in object storage."""
+    if request.param == "file":
+        return (tmp_path / "store" / "sweep").as_uri()
+    return request.getfixturevalue("s3").format("sweep")
+
+
 @pytest.mark.slow
-def test_a_sweep_in_object_storage_goes_on_without_what_its_machine_kept(tmp_path):
-    where, scratch = (
-        (tmp_path / "store" / "sweep").as_uri(),
-        {"TMPDIR": str(tmp_path / "scratch"), "RAY_TMPDIR": "/tmp"},
-    )
+def test_a_sweep_in_object_storage_goes_on_without_what_its_machine_kept(tmp_path, where):
+    scratch = {"TMPDIR": str(tmp_path / "scratch"), "RAY_TMPDIR": "/tmp"}
     begun = SweepProcess(*small("methods=[uni]", "seeds=1"), "--out", where, cwd=tmp_path, **scratch).wait()
     assert begun.code == 0, begun.out + begun.err
-    first = results(tmp_path / "store" / "sweep")
-    assert list(first) == ["cartpole-uni-seed0"]
-    assert (tmp_path / "store" / "sweep" / "tensorboard" / "cartpole-uni-seed0").is_dir()
+    first = pulled(where, "once")
+    assert list(results(first)) == ["cartpole-uni-seed0"]
+    assert (first / "tensorboard" / "cartpole-uni-seed0").is_dir() and (first / "report" / "index.html").exists()
     mirrors = [path for path in Path(scratch["TMPDIR"]).iterdir() if path.name.startswith("distpaml-")]
     for path in mirrors:
         path.rename(tmp_path / f"lost-{path.name}")
@@ -99,4 +126,11 @@ def test_a_sweep_in_object_storage_goes_on_without_what_its_machine_kept(tmp_pat
     assert done.code == 0, done.out + done.err
     assert "cartpole-uni-seed0  " not in done.out.partition("┏")[0]  # it was finished
     runs = {f"cartpole-uni-seed{seed}": ("method=uni", f"seed={seed}") for seed in (0, 1)}
-    assert results(tmp_path / "store" / "sweep") == in_process(tmp_path / "alone", runs)
+    assert results(pulled(where, "again")) == in_process(tmp_path / "alone", runs)
+
+
+def pulled(where: str, machine: str) -> Path:
+    """All that is stored, as another machine sees it."""
+    storage = Storage(where, machine)
+    storage.pull()
+    return storage.local
