@@ -62,7 +62,7 @@ def test_shipped_experiments_have_the_papers_values(name):
     assert load(name, ["model.preset=paper"]).model.inducing == 300
     assert (experiment.selection.per_dimension, experiment.selection.slack) == (100, 10)
     assert (experiment.evaluation.grid, experiment.evaluation.inference_steps) == (25 if kind == "image" else 10, 100)
-    assert (experiment.method, experiment.descriptor.kind) == ("paml-pool", kind)
+    assert (experiment.method, experiment.descriptor.kind) == ("paml-plus", kind)
     assert experiment.descriptor.hidden == (("pole_mass",) if kind == "partial" else ())
     assert experiment.descriptor.superfluous == ({"epsilon": (0.5, 5)} if kind == "noisy" else {})
     assert experiment.descriptor.neutral == 1
@@ -108,7 +108,7 @@ texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1) | st.sampl
 experiments = st.builds(
     lambda **values: ExperimentConfig.model_validate(values),
     name=texts,
-    method=st.sampled_from(["paml", "paml-pool", "uni", "lhs", "oracle"]),
+    method=st.sampled_from(["paml", "paml-pool", "paml-plus", "uni", "lhs", "oracle"]),
     seed=st.integers(0, 10**30),
     initial=st.integers(1, 10**6),
     out=st.none() | texts,

@@ -149,7 +149,7 @@ def test_ones_own_choices_are_used_and_none_twice(method):
 @pytest.mark.parametrize(
     "overrides, sentence",
     [
-        ([f"selection.choices={CHOICES}", "method=paml"], "a latent grid makes its own; set method=paml-pool"),
+        ([f"selection.choices={CHOICES}", "method=paml"], "a latent grid makes its own; set method=paml-plus"),
         ([f"selection.choices={CHOICES[:4]}", "method=uni"], "has 4 different descriptors, .* need 5"),
         (
             ["selection.choices=[[9, 1]]", "method=uni"],
