@@ -121,8 +121,8 @@ def folder_readme(name: str) -> str:
 
 Commands to be run in this folder:
 
-    tensorboard --logdir tensorboard
-    wandb sync --yes wandb/offline-run-*
+    tensorboard --logdir tensorboard          # once: pip install tensorboard
+    wandb sync --yes wandb/offline-run-*      # uploads what was logged offline
     python -m distpaml.results . --out all.csv
     python -m distpaml.report .
     python -m distpaml.sweep --resume .
