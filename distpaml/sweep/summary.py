@@ -121,12 +121,13 @@ def folder_readme(name: str) -> str:
 
 Commands to be run in this folder:
 
-    tensorboard --logdir tensorboard          # once: pip install tensorboard
-    wandb sync --yes wandb/offline-run-*      # uploads what was logged offline
+    tensorboard --logdir tensorboard
+    wandb sync --yes wandb/offline-run-*
     python -m distpaml.results . --out all.csv
     python -m distpaml.report .
     python -m distpaml.sweep --resume .
 
+TensorBoard is installed with `pip install tensorboard`; `wandb sync` uploads what was logged offline.
 `trials/` has a run per trial, `sweep.yaml` the sweep, `events.jsonl` what happened, `report/index.html` the page.
 """
 
