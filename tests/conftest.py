@@ -21,9 +21,7 @@ SET_BY_IMPORTS = {
     "KMP_INIT_AT_FORK",
     "MKL_CBWR",
     "RAY_CLIENT_MODE",
-    "PYGAME_HIDE_SUPPORT_PROMPT",
     "PYTEST_CURRENT_TEST",
-    "SDL_VIDEODRIVER",
     "TORCHINDUCTOR_CACHE_DIR",
 }
 """Variables that libraries, ours and others, set when they are imported, and pytest."""
