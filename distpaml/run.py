@@ -73,7 +73,7 @@ def _run(config: ExperimentConfig, path: Path, repair: bool, wandb: str, console
     from distpaml.runtime.run_experiment import run_experiment  # loads torch: a misspelt key should not wait for it
     from distpaml.tracking import Tracker
 
-    records = []
+    records = list["Record"]()
     with _Display(config, console) as display, ExitStack() as tracking:
         tracker = Tracker(config, path, path, path.absolute().name, config.name, wandb, display.say)
         with closing(run_experiment(config, path, display.stage, repair=repair)) as rounds:

@@ -42,7 +42,7 @@ def test_a_run_is_tracked_as_a_trial_of_a_sweep_is_and_continued_once(tmp_path, 
     for rounds in (1, 2):
         assert main([*command, f"rounds={rounds}"]) == 0
     run = tmp_path / "run"
-    (events,) = run.glob("tensorboard/run/events*")
+    assert len(list(run.glob("tensorboard/run/events*"))) == 1
     (offline,) = run.glob("wandb/offline-run-*")
     out = capsys.readouterr().out
     assert f"tensorboard --logdir {run}\n" in out and f"wandb sync --yes {offline}\n" in out

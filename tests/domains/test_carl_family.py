@@ -131,7 +131,8 @@ def test_carl_is_imported_without_a_display_and_the_environment_stays_as_it_was(
     (tmp_path / "carl").mkdir()
     (tmp_path / "carl" / "__init__.py").touch()
     (tmp_path / "carl" / "envs.py").write_text(
-        'import os\nSEEN = os.environ["SDL_VIDEODRIVER"], os.environ["PYGAME_HIDE_SUPPORT_PROMPT"]\nclass CARLSeen: pass\n'
+        'import os\nSEEN = os.environ["SDL_VIDEODRIVER"], os.environ["PYGAME_HIDE_SUPPORT_PROMPT"]\n'
+        "class CARLSeen: pass\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delenv("SDL_VIDEODRIVER", raising=False)

@@ -20,7 +20,11 @@ function untestable(list) {
     reasons.set(number, [...(reasons.get(number) || []), measure ? DATA.measures[measure].label : null]);
   return [...reasons].map(([reason, measures]) => {
     const of = measures.filter(Boolean).join(", ");
-    return h("p", { class: "caption", "data-untestable": measures.length }, `Not testable${of ? ` (${of})` : ""}: ${reason}`);
+    return h(
+      "p",
+      { class: "caption", "data-untestable": measures.length },
+      `Not testable${of ? ` (${of})` : ""}: ${reason}`,
+    );
   });
 }
 
