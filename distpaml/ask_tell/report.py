@@ -105,8 +105,8 @@ def _why(experiment: Experiment, preview: Preview) -> str:
     return (
         f"Of {len(utilities)} tasks that could be asked for, it has the highest "
         f"{what if d.selection.utility == 'surprisal' else d.selection.utility}{' for its cost' if d.cost else ''}: "
-        f"{rounded(first.utility, 3):g}, where the median is {rounded(np.median(utilities), 3):g}. The observed task most "
-        f"like it is task {like.id}: {worded(like.descriptor, d.units)}. Tasks that are out count as known."
+        f"{rounded(first.utility, 3):g}, where the median is {rounded(np.median(utilities), 3):g}. The observed task "
+        f"most like it is task {like.id}: {worded(like.descriptor, d.units)}. Tasks that are out count as known."
     )
 
 
