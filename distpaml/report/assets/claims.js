@@ -28,6 +28,15 @@ function untestable(list) {
   });
 }
 
+// All claims in one sentence, where these runs can test none of them.
+function noneTestable(list) {
+  const of = (key) => [...new Set(list.map((claim) => claim[key]))],
+    methods = of("method").join(", "),
+    names = of("claim").join("; ");
+  const sentence = `The paper's claims cannot be tested with these runs, for ${methods}: ${of("number").join(" ")}`;
+  return [h("p", { class: "lead", "data-untestable": list.length }, `${sentence} The claims are: ${names}.`)];
+}
+
 function claimsSection() {
   const entry = experiment(),
     groups = new Map();
@@ -38,6 +47,7 @@ function claimsSection() {
     methods.get(claim.method).push(claim);
   }
   if (!groups.size) return [h("p", { class: "lead" }, NO_CLAIMS)];
+  if (entry.claims.every((claim) => claim.verdict === "not testable")) return noneTestable(entry.claims);
   const count = (verdict) => entry.claims.filter((claim) => claim.verdict === verdict).length;
   const lead =
     "The paper's claims about this kind of experiment, tested for each method that chooses by its model. " +
