@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
@@ -24,6 +25,9 @@ from distpaml.ask_tell.journal import explained
 from distpaml.ask_tell.state import Data
 from distpaml.durable_io import write_durably
 from distpaml.types import Array
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 BACK = 3
 """Tasks between the two models that are compared, if there are so many."""
@@ -80,11 +84,25 @@ class Change:
         return f"{verdict}: {last} changed the error of the others by {_percent(self.share)}{interval}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LearningCurve:
     """Errors against the number of tasks; the last point is the newest."""
 
     points: tuple[LearningPoint, ...]
+
+    def __repr__(self) -> str:
+        return f"<LearningCurve at {', '.join(str(point.tasks) for point in self.points)} tasks. {self.worded()}>"
+
+    def to_frame(self) -> "DataFrame":
+        """A row per point: the mean error over the tasks, the worst one's, and the share within 95 % intervals."""
+        from pandas import DataFrame, Index
+
+        columns = {
+            "rmse": [errors.mean() for errors in self.errors],
+            "rmse_worst": [errors.max() for errors in self.errors],
+            "coverage": [np.mean(point.coverage) for point in self.points],
+        }
+        return DataFrame(columns, index=Index([point.tasks for point in self.points], name="tasks"))
 
     @property
     def last(self) -> LearningPoint:

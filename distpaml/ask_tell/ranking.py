@@ -18,7 +18,7 @@ import numpy as np
 from distpaml.ask_tell.choice import free_rows
 from distpaml.ask_tell.declaration import Declaration
 from distpaml.ask_tell.journal import Asked
-from distpaml.ask_tell.space import Space
+from distpaml.ask_tell.space import Space, worded
 from distpaml.ask_tell.state import State
 from distpaml.data import Dataset
 from distpaml.model.meta_model import MetaModel
@@ -28,7 +28,7 @@ from distpaml.select.utilities import SelectionContext
 from distpaml.types import Array
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Preview:
     """What would be asked for next, and among what it is chosen."""
 
@@ -37,6 +37,10 @@ class Preview:
     utilities: Array | None = None  # [K]
     nearest: int | None = None
     """The observed task whose descriptor is most like that of the first of the tasks."""
+
+    def __repr__(self) -> str:
+        tasks = "; ".join(worded(task.descriptor) for task in self.tasks) or "nothing"
+        return f"<Preview: {tasks}; {'no model chooses yet' if self.utilities is None else 'the model chooses'}>"
 
 
 class Ranking:

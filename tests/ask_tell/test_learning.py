@@ -125,6 +125,14 @@ def test_one_point_says_nothing_about_more_tasks():
     assert "too few tasks to tell" in LearningCurve((point([1.0] * 3),)).worded()
 
 
+def test_a_curve_is_a_data_frame_and_a_sentence():
+    curve = LearningCurve((point([2.0, 4.0, 6.0]), point([1.0, 1.0, 1.0, 5.0], coverage=0.5)))
+    frame = curve.to_frame()
+    assert frame.index.tolist() == [3, 4] and frame["rmse"].tolist() == [4.0, 2.0]
+    assert frame["rmse_worst"].tolist() == [6.0, 5.0] and frame["coverage"].tolist() == [0.9, 0.5]
+    assert repr(curve).startswith("<LearningCurve at 3, 4 tasks. Each of 4 tasks left out: error 2 std. dev., 50 %")
+
+
 def test_a_curve_has_the_points_of_the_data_that_are_still_there(tmp_path):
     file = LearningFile(tmp_path)
     data = tuple((k + 1, (k + 1,)) for k in range(7))
@@ -160,6 +168,7 @@ def test_a_preview_is_what_ask_answers_and_changes_nothing(tmp_path):
     experiment = Experiment(declared(), tmp_path / "experiment")
     first = experiment.preview(2)
     assert first.utilities is None and not experiment.history()
+    assert repr(first).startswith("<Preview: mass = ") and "no model chooses yet" in repr(first)
     assert list(first.tasks) == experiment.ask(2)
     for task in (1, 2):
         experiment.tell(task, run(experiment.status().tasks[task - 1].descriptor))
