@@ -84,11 +84,12 @@ def _run(config: ExperimentConfig, path: Path, repair: bool, wandb: str, console
                 display.finished(record)
                 records.append(record)
     console.print(_table(records, list(config.domain.box), _measures(console)))
+    where = shlex.quote(str(path))
     for line in (
         f"Records: {path}",
         f"Report: {write_report([path], path / 'report')}",
-        f"TensorBoard: tensorboard --logdir {shlex.quote(str(path))}",
-        *(f"W&B: wandb sync --yes {shlex.quote(str(file))}" for file in path.glob("wandb/offline-run-*")),
+        f"TensorBoard: tensorboard --logdir {where}",
+        *([f"W&B: wandb sync --yes {where}/wandb/offline-run-*"] if list(path.glob("wandb/offline-run-*")) else []),
         f"In Python: distpaml.load_run({str(path)!r})",
     ):
         console.print(printable(line), soft_wrap=True, markup=False)

@@ -45,7 +45,7 @@ def test_a_run_is_tracked_as_a_trial_of_a_sweep_is_and_continued_once(tmp_path, 
     assert len(list(run.glob("tensorboard/run/events*"))) == 1
     (offline,) = run.glob("wandb/offline-run-*")
     out = capsys.readouterr().out
-    assert f"tensorboard --logdir {run}\n" in out and f"wandb sync --yes {offline}\n" in out
+    assert f"tensorboard --logdir {run}\n" in out and f"wandb sync --yes {run}/wandb/offline-run-*\n" in out
     tool = str(Path(sys.executable).with_name("wandb"))
     (file,) = offline.glob("*.wandb")
     lines = subprocess.run([tool, "leet", "inspect", "--json", file], capture_output=True, text=True, check=True).stdout

@@ -6,7 +6,8 @@ task i, left out of a model of the first k,
     change = exp( mean_i log e_n(i) / e_m(i) ) − 1                  i among the first m
 
 Errors of all known tasks would not do: the newest were chosen because they are hard, so their mean may rise while the
-model improves.
+model improves. More tasks still pay if the last ones changed the error by −10 % or more. They have stopped paying if
+the last ones did not, were three or more, and even the lower end of the interval is above −25 %.
 
     learning.json     the errors, beside the journal; they can be computed again
 """
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
 
 BACK = 3
 """Tasks between the two models that are compared, if there are so many."""
-PAYS = 0.1
-"""More tasks pay if the last ones lowered the error by this share at least."""
+PAYS, HIDDEN = -0.1, -0.25
+"""A change that is worth a task, and one that should not be hidden in the interval of a smaller one."""
 LEAST = 1e-9
 """An error that counts as none."""
 SIZES = (3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200, 300, 500, 1000)
@@ -74,11 +75,18 @@ class Change:
     """A 95 % interval over the tasks."""
 
     @property
-    def pays(self) -> bool:
-        return self.share <= -PAYS
+    def pays(self) -> bool | None:
+        """Whether more tasks still pay; None if that is open."""
+        if self.share <= PAYS:
+            return True
+        return False if self.tasks >= BACK and self.low > HIDDEN else None
 
     def worded(self) -> str:
-        verdict = "more tasks still pay" if self.pays else "more tasks have stopped paying"
+        verdict = {
+            True: "more tasks still pay",
+            False: "more tasks have stopped paying",
+            None: "it is open whether more tasks pay",
+        }[self.pays]
         last = f"the last {self.tasks}" if self.tasks > 1 else "the last one"
         interval = "" if math.isnan(self.low) else f" ({_percent(self.low)} to {_percent(self.high)})"
         return f"{verdict}: {last} changed the error of the others by {_percent(self.share)}{interval}"

@@ -76,7 +76,6 @@ def _learning(curve: LearningCurve | None) -> dict[str, Any] | None:
         "mean": rounded([errors.mean() for errors in curve.errors]),
         "each": [rounded(errors, 4) for errors in curve.errors],
         "coverage": rounded([np.mean(point.coverage) for point in curve.points]),
-        "pays": curve.change.pays if curve.change else None,
         "change": curve.change.worded() if curve.change else None,
     }
 

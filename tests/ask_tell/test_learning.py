@@ -104,13 +104,30 @@ def test_the_change_is_of_the_tasks_that_both_models_know():
 
 
 def test_the_interval_is_student_s_of_the_log_ratios():
-    ratios = np.array([0.8, 1.0, 1.1, 0.9])
+    ratios = np.array([0.9, 1.0, 1.05, 0.95])
     curve = LearningCurve((point([1.0] * 4), point([*ratios, *[1.0] * 3])))
     logs = np.log(ratios)
     half = 3.182446 * logs.std(ddof=1) / 2  # the 97.5 % quantile with three degrees of freedom
     change = curve.change
     assert (change.low, change.high) == pytest.approx((math.expm1(logs.mean() - half), math.expm1(logs.mean() + half)))
-    assert not change.pays and "more tasks have stopped paying" in curve.worded()
+    assert change.pays is False and "more tasks have stopped paying" in curve.worded()
+
+
+@pytest.mark.parametrize(
+    "ratios, more, pays",
+    [
+        ([0.89, 0.89, 0.89], 3, True),
+        ([0.91, 0.91, 0.91], 3, False),
+        ([0.91, 0.91, 0.91], 2, None),  # too few that followed
+        ([0.7, 1.0, 1.2], 3, None),  # too wide an interval
+        ([0.5, 0.5, 0.5], 1, True),
+        ([1.1, 1.1, 1.1], 3, False),
+    ],
+)
+def test_when_more_tasks_pay(ratios, more, pays):
+    curve = LearningCurve((point([1.0] * 3), point([*ratios, *[1.0] * more])))
+    assert curve.change.tasks == more and curve.change.pays is pays
+    assert ("it is open whether more tasks pay" in curve.worded()) == (pays is None)
 
 
 def test_errors_of_all_points_have_the_units_of_the_last():
