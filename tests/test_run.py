@@ -115,12 +115,12 @@ def test_ctrl_c_says_how_to_go_on(tmp_path):
         begin = monotonic()
         run.send_signal(signal.SIGINT)
         try:
-            _, error = run.communicate(timeout=30)
+            _, error = run.communicate(timeout=90)
         finally:
             run.kill()
     assert run.returncode == 130
     assert error == "Stopped; the same command continues from the last finished round.\n"
-    assert monotonic() - begin < 20
+    assert monotonic() - begin < 60  # two seconds where nothing else runs; W&B closes its files
     assert len(read_records(tmp_path / "run")) >= 1
 
 
