@@ -21,7 +21,7 @@ SCRIPTS = (
     *FRAME, "curves.js", "compare.js", "claims.js", "latent.js", "predictions.js", "run_detail.js", "search.js",
     "timings.js", "main.js",
 )  # fmt: skip
-EXPERIMENT_SCRIPTS = (*FRAME, "ask_tell.js")
+EXPERIMENT_SCRIPTS = (*FRAME, "left_out.js", "ask_tell.js")
 STYLES = ("theme.css", "layout.css", "figures.css", "media.css")
 
 
