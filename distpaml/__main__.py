@@ -9,7 +9,7 @@ from distpaml.names import nearest
 COMMANDS = {
     "sweep": "run many experiments, or continue them",
     "run": "run one experiment, or continue it",
-    "report": "write a page about runs and sweeps",
+    "report": "write a page about runs and sweeps, or about an experiment of your own",
     "dashboard": "the same page, live",
     "results": "the results of runs and sweeps as a csv or parquet table",
     "config": "print an experiment with every key, and what each means",

@@ -3,8 +3,10 @@
 Stop it at any time; the same command continues from the last finished round.
 """
 
+import shlex
 import sys
 from argparse import ArgumentParser
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,6 +38,9 @@ def main(arguments: list[str] | None = None) -> int:
         "--repair", action="store_true", help="if files are damaged, redo all after the last whole round"
     )
     parser.add_argument("--verbose", action="store_true", help="print the traceback of an error in your own code")
+    parser.add_argument(
+        "--wandb", choices=("auto", "online", "offline", "off"), default="auto", help="as in a sweep (default: auto)"
+    )
     options = parser.parse_intermixed_args(arguments)
     console = Console(highlight=False)
     path = Path()
@@ -43,7 +48,7 @@ def main(arguments: list[str] | None = None) -> int:
         config = load(*config_and_overrides(options.words, options.config), options.quick)
         path = Path(options.out or config.out or _directory(config, options.quick))
         with remedy("the same command continues from the last finished round."):
-            return _run(config, path, options.repair, console)
+            return _run(config, path, options.repair, options.wandb, console)
     except (UserError, SimulationError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -62,17 +67,29 @@ def _directory(config: ExperimentConfig, quick: bool) -> str:
     return f"runs/{config.name}-{config.method}-{config.seed}{'-quick' if quick else ''}"
 
 
-def _run(config: ExperimentConfig, path: Path, repair: bool, console: Console) -> int:
+def _run(config: ExperimentConfig, path: Path, repair: bool, wandb: str, console: Console) -> int:
     console.print(f"{config.name}, {config.method}, seed {config.seed} → {path}", soft_wrap=True, markup=False)
     from distpaml.report import write_report
-    from distpaml.runtime.run_experiment import run_to_end  # loads torch: a misspelt key should not wait for it
+    from distpaml.runtime.run_experiment import run_experiment  # loads torch: a misspelt key should not wait for it
+    from distpaml.tracking import Tracker
 
-    with _Display(config, console) as display:
-        records = run_to_end(config, path, display.stage, display.finished, repair)
+    records = list["Record"]()
+    with _Display(config, console) as display, ExitStack() as tracking:
+        tracker = Tracker(config, path, path, path.absolute().name, config.name, wandb, display.say)
+        with closing(run_experiment(config, path, display.stage, repair=repair)) as rounds:
+            for record in rounds:
+                if not records:  # the run is locked now: another process may have been writing
+                    tracking.enter_context(tracker)
+                tracker.add(record)
+                display.finished(record)
+                records.append(record)
     console.print(_table(records, list(config.domain.box), _measures(console)))
+    where = shlex.quote(str(path))
     for line in (
         f"Records: {path}",
         f"Report: {write_report([path], path / 'report')}",
+        f"TensorBoard: tensorboard --logdir {where}",
+        *([f"W&B: wandb sync --yes {where}/wandb/offline-run-*"] if list(path.glob("wandb/offline-run-*")) else []),
         f"In Python: distpaml.load_run({str(path)!r})",
     ):
         console.print(printable(line), soft_wrap=True, markup=False)
@@ -103,6 +120,9 @@ class _Display:
 
     def stage(self, round: int, stage: str) -> None:
         self.bar.update(self.task, completed=round, description=f"round {round}: {stage}")
+
+    def say(self, sentence: str) -> None:
+        self.console.print(f"warning: {printable(sentence)}", soft_wrap=True, markup=False)
 
     def finished(self, record: "Record") -> None:
         measures = "  ".join(f"{name} {getattr(record, name):.4f}" for name in _measures(self.console))

@@ -58,6 +58,18 @@ forecast = experiment.predict({"payload": 1.0, "length": 0.5}, controls=[2.0] * 
 axes = forecast.to_frame().plot(y="angle", yerr="angle_sd", ylabel="angle, deg", figsize=(6, 3))
 
 # %% [markdown]
+# How well a task is predicted that the model has not seen, against the number of tasks; and what would be asked next.
+# `distpaml report runs/arm` draws both on a page.
+
+# %%
+learning = experiment.learning()
+print(learning)
+learning.to_frame()
+
+# %%
+experiment.preview()
+
+# %% [markdown]
 # The latent of an arm from one recording, and a forecast with it.
 
 # %%

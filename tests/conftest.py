@@ -24,7 +24,6 @@ SET_BY_IMPORTS = {
     "RAY_CLIENT_MODE",
     "PYGAME_HIDE_SUPPORT_PROMPT",
     "PYTEST_CURRENT_TEST",
-    "SDL_VIDEODRIVER",
     "TORCHINDUCTOR_CACHE_DIR",
 }
 """Variables that libraries, ours and others, set when they are imported, and pytest."""

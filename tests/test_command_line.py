@@ -78,7 +78,11 @@ def test_explain_from_the_shell():
 
 def test_check_names_what_it_checked(tmp_path):
     assert distpaml("check", "cartpole").stdout == "cartpole keeps the contract of a domain in variant paper, code\n"
-    assert distpaml("check", "cartpole_partial").returncode == 0
+    assert (
+        distpaml("check", "--config", "cartpole_partial").stdout == "cartpole_partial keeps the contract of a domain\n"
+    )
+    nothing = distpaml("check")
+    assert nothing.returncode == 2 and nothing.stderr.startswith("error: Name what is to be checked: cartpole, ")
     wrong = distpaml("check", "cartpol")
     assert wrong.returncode == 2 and wrong.stderr.startswith("error: ") and "nearest is cartpole" in wrong.stderr
 

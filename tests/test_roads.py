@@ -1,5 +1,6 @@
 """The roads of three users, each as one script: a student, an engineer with a robot, someone with a cluster."""
 
+import json
 import os
 import subprocess
 import sys
@@ -67,6 +68,10 @@ def test_a_cluster_then_wandb_then_the_models(tmp_path):
     assert sweep.code == 0, sweep.err
     assert len(list(tmp_path.glob("out/wandb/offline-run-*/*.wandb"))) == 2
     assert len(list(tmp_path.glob("out/tensorboard/*/events*"))) == 2
+    for file in tmp_path.glob("out/wandb/offline-run-*/*.wandb"):
+        lines = map(json.loads, run(tmp_path, "-m", "wandb", "leet", "inspect", "--json", str(file)).splitlines())
+        artifacts = [line["artifact"]["type"] for line in lines if line["type"] == "artifact"]
+        assert artifacts.count("model") == 1
     script = "import distpaml; print(distpaml.load_run('out/trials/cartpole-uni-seed1').model.embeddings.shape)"
     assert run(tmp_path, "-c", script) == "(5, 6)\n"
     sentence = "2 of 2 trials done; 0 left, with 0 of 6 rounds to go."

@@ -1,4 +1,5 @@
 import io
+import json
 import os
 import re
 import signal
@@ -33,6 +34,25 @@ def test_the_same_command_goes_on_where_it_ended(tmp_path, capsys):
     assert main(command) == 0
     assert (tmp_path / "run" / "records.jsonl").read_bytes() == first
     assert capsys.readouterr().out.count("round 0/0") == 2
+
+
+def test_a_run_is_tracked_as_a_trial_of_a_sweep_is_and_continued_once(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("NETRC", str(tmp_path / "no-netrc"))
+    command = ["cartpole", *SIZE, "method=uni", "--out", str(tmp_path / "run"), "--wandb", "offline"]
+    for rounds in (1, 2):
+        assert main([*command, f"rounds={rounds}"]) == 0
+    run = tmp_path / "run"
+    assert len(list(run.glob("tensorboard/run/events*"))) == 1
+    (offline,) = run.glob("wandb/offline-run-*")
+    out = capsys.readouterr().out
+    assert f"tensorboard --logdir {run}\n" in out and f"wandb sync --yes {run}/wandb/offline-run-*\n" in out
+    tool = str(Path(sys.executable).with_name("wandb"))
+    (file,) = offline.glob("*.wandb")
+    lines = subprocess.run([tool, "leet", "inspect", "--json", file], capture_output=True, text=True, check=True).stdout
+    found = [json.loads(line) for line in lines.splitlines()]
+    assert [line["history"]["step"].get("num", 0) for line in found if line["type"] == "history"] == [0, 1, 2]
+    assert main([*command[:-2], "rounds=0", "--wandb", "off", "--out", str(tmp_path / "quiet")]) == 0
+    assert not (tmp_path / "quiet" / "wandb").exists()
 
 
 def test_where_a_run_goes_unless_it_is_said(tmp_path, monkeypatch):
@@ -95,12 +115,12 @@ def test_ctrl_c_says_how_to_go_on(tmp_path):
         begin = monotonic()
         run.send_signal(signal.SIGINT)
         try:
-            _, error = run.communicate(timeout=30)
+            _, error = run.communicate(timeout=90)
         finally:
             run.kill()
     assert run.returncode == 130
     assert error == "Stopped; the same command continues from the last finished round.\n"
-    assert monotonic() - begin < 20
+    assert monotonic() - begin < 60  # two seconds where nothing else runs; W&B closes its files
     assert len(read_records(tmp_path / "run")) >= 1
 
 

@@ -102,6 +102,10 @@ def status(options: Namespace) -> None:
         _say(f"{_line(experiment, task.id, task.descriptor)}  ({detail})")
     missing = experiment.declaration.initial - found.count("observed")
     _say("The model chooses." if found.choosing else f"The model chooses after {missing} more.")
+    if found.learning:
+        _say(found.learning.worded())
+    if found.choosing:
+        _say(f"More: distpaml report {options.dir}")
 
 
 def repair(options: Namespace) -> None:

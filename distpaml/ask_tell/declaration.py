@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from distpaml.ask_tell.dimensions import AnyDimension, Dimension, Images
+from distpaml.catalogue import DEFAULT
 from distpaml.config.load import assigned, parse_override
 from distpaml.config.schema import FitConfig, ModelConfig
 from distpaml.config.section import Interval, List, Positive, Section
@@ -24,7 +25,7 @@ Names = Annotated[List[Annotated[str, Field(min_length=1)]], Field(max_length=10
 class ChoiceConfig(Section):
     """How the next task is chosen."""
 
-    utility: Annotated[str, Field(min_length=1)] = "surprisal"
+    utility: Annotated[str, Field(min_length=1)] = DEFAULT.utility
     """What is maximised: the name of a utility, or one's own as `module:function`."""
     pool_size: Annotated[int, Field(ge=1, le=100_000)] = 2000
     """Descriptors that are compared, unless all can be listed."""

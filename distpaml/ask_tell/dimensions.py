@@ -34,8 +34,19 @@ class Dimension(Section):
         """The value at u in [0, 1): a uniform u gives a uniform value."""
 
     @abstractmethod
+    def read(self, value: Any) -> Value:
+        """The value as it is kept, or a ValueError that ends "…, which " + error."""
+
+    def outside(self, value: Value) -> str | None:
+        """Why a value that was read cannot be asked for, in the same words; None if it can."""
+        return None
+
     def check(self, value: Any) -> Value:
-        """The value as it is kept, or a ValueError that ends "…, but " + error."""
+        """The value as it is kept if it can be asked for, or a ValueError."""
+        read = self.read(value)
+        if said := self.outside(read):
+            raise ValueError(said)
+        return read
 
     @abstractmethod
     def encode(self, value: Value) -> list[float]:
@@ -60,12 +71,12 @@ class Box(Dimension):
         places = 4 - floor(log10(high - low))  # what a person can set: ten thousandths of the interval
         return min(max(round(low + (high - low) * u, places), low), high)
 
-    def check(self, value: Any) -> float:
+    def read(self, value: Any) -> float:
+        return _number(value)
+
+    def outside(self, value: Value) -> str | None:
         low, high = self.interval
-        number = _number(value)
-        if not low <= number <= high:
-            raise ValueError(f"should lie in [{low:g}, {high:g}]")
-        return number
+        return None if low <= float(value) <= high else f"should lie in [{low:g}, {high:g}]"
 
     def encode(self, value: Value) -> list[float]:
         return [_scaled(value, *self.interval)]
@@ -95,12 +106,18 @@ class Integers(Dimension):
         low, high = self.integers
         return min(low + int(u * (high - low + 1)), high)
 
-    def check(self, value: Any) -> int:
-        low, high = self.integers
+    def read(self, value: Any) -> int:
         number = _number(value)
-        if number != int(number) or not low <= number <= high:
-            raise ValueError(f"should be a whole number from {low} to {high}")
+        if number != int(number):
+            raise ValueError(self._range)
         return int(number)
+
+    def outside(self, value: Value) -> str | None:
+        return None if self.integers[0] <= int(value) <= self.integers[1] else self._range
+
+    @property
+    def _range(self) -> str:
+        return f"should be a whole number from {self.integers[0]} to {self.integers[1]}"
 
     def encode(self, value: Value) -> list[float]:
         return [_scaled(value, *self.integers)]
@@ -124,7 +141,7 @@ class Named(Dimension):
     def at(self, u: float) -> str:
         return self.names[min(int(u * len(self.names)), len(self.names) - 1)]
 
-    def check(self, value: Any) -> str:
+    def read(self, value: Any) -> str:
         if str(value) not in self.names:
             few = ", ".join(self.names[:5]) + (", …" if len(self.names) > 5 else "")
             raise ValueError(f"should be one of {few}")

@@ -9,37 +9,19 @@ anew between any two calls goes on as one that never was. A constraint, a cost o
 the directory does not hold: it has to stay the same.
 """
 
-import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from functools import cached_property
-from os import PathLike
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from distpaml.ask_tell import choice
-from distpaml.ask_tell.declaration import Declaration
+from distpaml.ask_tell.folder import ExperimentFolder
 from distpaml.ask_tell.forecasts import Forecast, Inferred, embeddings_table, rows_of, values_of
-from distpaml.ask_tell.journal import (
-    DECLARATION,
-    OTHER,
-    PATIENCE,
-    Ask,
-    Asked,
-    Attach,
-    Event,
-    Fail,
-    Journal,
-    Tell,
-    explained,
-)
+from distpaml.ask_tell.journal import Ask, Asked, Attach, Fail, Tell
+from distpaml.ask_tell.learning import LearningCurve
 from distpaml.ask_tell.recordings import Recording, record
-from distpaml.ask_tell.space import Space, settled
-from distpaml.ask_tell.state import State, Task
-from distpaml.durable_io import locked, sync_folder, write_durably
+from distpaml.ask_tell.state import State
 from distpaml.errors import UserError
 from distpaml.types import Array
 
@@ -47,81 +29,18 @@ if TYPE_CHECKING:  # they load torch or pandas, which only models need
     from pandas import DataFrame
 
     from distpaml.ask_tell.models import Models
+    from distpaml.ask_tell.ranking import Preview, Ranking
     from distpaml.model.meta_model import MetaModel
     from distpaml.model.posterior import Latents
 
 MOST = 1000
 """Tasks that can be asked for at once."""
+LEARNT_AT_ASK = 40
+"""Most tasks whose errors an ask computes; for more it would take longer than the fit."""
 
 
-@dataclass(frozen=True)
-class Status:
-    """Where an experiment stands."""
-
-    declaration: Declaration
-    tasks: tuple[Task, ...]
-    choosing: bool
-    """Whether a model chooses already."""
-
-    def count(self, state: str) -> int:
-        return sum(task.state == state for task in self.tasks)
-
-    @property
-    def transitions(self) -> int:
-        return sum(task.transitions for task in self.tasks)
-
-    def worded(self) -> str:
-        """In a few words."""
-        counts = ", ".join(f"{self.count(state)} {state}" for state in ("observed", "out", "failed"))
-        return f"{counts}, {self.transitions} transitions"
-
-
-class Experiment:
+class Experiment(ExperimentFolder):
     """An experiment in a directory, new or begun."""
-
-    def __init__(
-        self, declaration: Declaration | Mapping[str, Any] | str | PathLike[str], directory: str | PathLike[str]
-    ) -> None:
-        folder = Path(directory)
-        wanted = Declaration.of(declaration)
-        with explained(folder):
-            folder.mkdir(parents=True, exist_ok=True)
-            sync_folder(folder.parent)
-        with locked(folder, OTHER, PATIENCE):
-            kept = _read(folder)
-            wanted = settled(wanted, kept)
-            if kept is None:
-                _must_be_empty(folder)
-                _try_out(wanted)
-                with explained(folder):
-                    write_durably(folder / DECLARATION, wanted.to_yaml().encode())
-                    sync_folder(folder)
-            elif kept != wanted:
-                key = next(name for name, value in kept if value != getattr(wanted, name))
-                raise UserError(
-                    f"{folder} holds another experiment: {key} is different there; choose another directory."
-                )
-        self._open(folder, wanted)
-
-    @classmethod
-    def load(cls, directory: str | PathLike[str]) -> Self:
-        """The experiment in a directory."""
-        folder = Path(directory)
-        declaration = _read(folder)
-        if declaration is None:
-            raise UserError(f"{folder} is not the directory of an experiment: it has no {DECLARATION}.")
-        self = cls.__new__(cls)
-        self._open(folder, declaration)
-        return self
-
-    def __repr__(self) -> str:
-        return f"<Experiment {self.declaration.name} in {self.directory}: {self.status().worded()}>"
-
-    def _open(self, folder: Path, declaration: Declaration) -> None:
-        self.directory, self.declaration = folder, declaration
-        self.space = Space(declaration)
-        self._journal, self._state = Journal(folder), State()
-        self._catch_up()
 
     def ask(self, n: int = 1) -> list[Asked]:
         """The next n tasks to try, fewer if there are not so many left; those that are out already are counted in."""
@@ -132,12 +51,9 @@ class Experiment:
             if fitted is None:
                 tasks = choice.spread(self.space, state, n, self.declaration.selection.retry_after)
             else:
-                from distpaml.ask_tell.models import threads
-                from distpaml.ask_tell.ranking import best
-
-                model, data = self._models.get(fitted, state), self._models.dataset(fitted.data, state)
-                with threads(self.declaration.threads):
-                    tasks = best(self.declaration, self.space, state, model, data, n)
+                tasks = self._ranking(state).best(n)
+                if len(state.data) <= LEARNT_AT_ASK:
+                    self._learn(len(state.data), state)
             if not tasks:
                 raise UserError(
                     f"There is nothing left to ask for: each of the {len(self.space.candidates)} descriptors is out or "
@@ -161,13 +77,15 @@ class Experiment:
         return event
 
     def attach(self, descriptor: Mapping[str, Any], trajectory: Any) -> Attach:
-        """A task that nobody asked for, with what was observed of it. Constraints do not matter: it has been done."""
-        described = self.space.check(descriptor)
+        """A task that nobody asked for, with what was observed of it.
+
+        It has been done, so neither constraints nor the declared ranges matter; a note says if it lies outside.
+        """
+        described = self.space.check(descriptor, anywhere=True)
         recording = record(trajectory, self.declaration)
+        notes = (*self.space.outside(described), *recording.notes)
         with self._writing() as state:
-            event = Attach(
-                id=state.next_id, descriptor=described, transitions=recording.transitions, notes=recording.notes
-            )
+            event = Attach(id=state.next_id, descriptor=described, transitions=recording.transitions, notes=notes)
             self._append(event, recording)
         return event
 
@@ -182,6 +100,28 @@ class Experiment:
             event = Fail(id=id, reason=" ".join(reason.split()).rstrip("."))
             self._append(event)
         return event
+
+    def preview(self, n: int = 1) -> "Preview":
+        """What `ask` would answer now and why; nothing is asked for."""
+        from distpaml.ask_tell.ranking import Preview
+
+        with self._writing() as state:
+            if not self._choosing(state):
+                return Preview(tuple(choice.spread(self.space, state, n, self.declaration.selection.retry_after)))
+            return self._ranking(state).preview(n)
+
+    def learning(self, watch: Callable[[int, int], None] = lambda tasks, of: None) -> LearningCurve | None:
+        """Errors of left-out tasks against the number of tasks, None below three; see `distpaml.ask_tell.learning`.
+
+        What is missing is computed, a fit and some seconds for each point of the curve, and kept. `watch` is called
+        with the number of tasks of each, and with that of all tasks.
+        """
+        data = self._now().data
+        for tasks in self._learning.missing(data):
+            watch(tasks, len(data))
+            with self._writing() as state:
+                self._learn(tasks, state)
+        return self._learning.curve(self._now().data)
 
     def predict(self, task: Any, controls: Any = None, start: Any = None, samples: int = 100) -> Forecast:
         """Where `controls` [T, U] lead from the state `start` [D], in declared units, by sampled rollouts.
@@ -230,67 +170,34 @@ class Experiment:
             latents = self._model(state).embeddings
             return embeddings_table(latents, [{"task": id, **state.tasks[id].descriptor} for id in state.order])
 
-    def status(self) -> Status:
-        """Where the experiment stands; nothing is locked or changed."""
-        self._catch_up()
-        return Status(self.declaration, tuple(self._state.tasks.values()), self._choosing(self._state))
-
-    def history(self) -> tuple[Event, ...]:
-        """Every line of the journal."""
-        self._catch_up()
-        return tuple(self._journal.events)
-
-    def save(self, directory: str | PathLike[str]) -> None:
-        """A copy in another directory, which must be new or empty. This one needs no saving."""
-        target = Path(directory)
-        if target.resolve() == self.directory.resolve():
-            return
-        with self._writing(), explained(target):
-            target.mkdir(parents=True, exist_ok=True)
-            with locked(target, OTHER, PATIENCE):
-                _must_be_empty(target)
-                for file in [*self.directory.glob("data/[0-9]*.npz"), *self.directory.glob("model-*.safetensors")]:
-                    copy = target / file.relative_to(self.directory)
-                    copy.parent.mkdir(exist_ok=True)
-                    write_durably(copy, file.read_bytes())
-                if self._journal.file.exists():
-                    write_durably(target / self._journal.file.name, self._journal.file.read_bytes())
-                shutil.copymode(self.directory, target)
-                write_durably(target / DECLARATION, (self.directory / DECLARATION).read_bytes())
-                for folder in (target / "data", target, target.parent):
-                    if folder.exists():
-                        sync_folder(folder)
-
-    @contextmanager
-    def _writing(self) -> Iterator[State]:
-        with self._journal.writing():
-            self._catch_up(refresh=False)
-            yield self._state
-
-    def _append(self, event: Event, recording: Recording | None = None) -> None:
-        self._journal.append(event, recording)
-        self._catch_up(refresh=False)
-
-    def _catch_up(self, refresh: bool = True) -> None:
-        if refresh:
-            self._journal.refresh()
-        self._state.apply(self._journal.events[self._state.lines :])
-
-    def _choosing(self, state: State) -> bool:
-        return len(state.order) >= self.declaration.initial
-
-    def _task(self, id: int, state: State) -> Task:
-        if isinstance(id, bool) or not isinstance(id, int) or id not in state.tasks:
-            out = [str(task.id) for task in state.tasks.values() if task.state == "out"]
-            hint = f"those that are out are {', '.join(out)}" if out else "none is out; ask first"
-            raise UserError(f"There is no task {id!r}; {hint}.")
-        return state.tasks[id]
-
     @cached_property
     def _models(self) -> "Models":
         from distpaml.ask_tell.models import Models
 
         return Models(self.declaration, self.space, self._journal)
+
+    def _ranking(self, state: State) -> "Ranking":
+        from distpaml.ask_tell.ranking import Ranking
+
+        fitted = self._models.wanted(state)
+        data = self._models.dataset(fitted.data, state)
+        return Ranking(self.declaration, self.space, state, self._models.get(fitted, state), data)
+
+    def _learn(self, tasks: int, state: State) -> None:
+        """Compute the errors of the first tasks, each left out, unless they are known or cannot be computed."""
+        from distpaml.ask_tell.leave_one_out import learning_point
+        from distpaml.ask_tell.models import threads
+
+        data = state.data[:tasks]
+        if tasks not in self._learning.missing(state.data):
+            return
+        try:
+            model = self._model(state) if data == state.data else self._models.fitted_to(data, state)
+            with threads(self.declaration.threads):
+                point = learning_point(model, self._models.dataset(data, state), data)
+        except UserError:  # no model fits
+            return
+        self._learning.add(point, state.data)
 
     def _model(self, state: State) -> "MetaModel":
         if not state.order:
@@ -312,30 +219,3 @@ class Experiment:
                 raise UserError(f"Task {task} has not been observed; give its descriptor instead.")
             return predictions.of_observed(model, state.order.index(task))
         return predictions.of_descriptor(model, self.space.encode([self.space.check(task)])[0])
-
-
-def _read(folder: Path) -> Declaration | None:
-    file = folder / DECLARATION
-    try:
-        return Declaration.from_yaml(file.read_text(encoding="utf-8"), str(file))
-    except FileNotFoundError:
-        return None
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{file} cannot be read: {error}.") from error
-
-
-def _must_be_empty(folder: Path) -> None:
-    others = [file.name for file in folder.iterdir() if file.name != "lock"]
-    if others:
-        raise UserError(f"{folder} is not empty: it has {min(others)}; choose a new directory for an experiment.")
-
-
-def _try_out(declaration: Declaration) -> None:
-    """Find out now what would go wrong at the first ask."""
-    from distpaml.select.utilities import get_utility
-
-    space = Space(declaration)
-    space.encode(space.candidates[:1])
-    space.costs()
-    space.targeted()
-    get_utility(declaration.selection.utility)

@@ -4,6 +4,8 @@
     journal.jsonl         one line per call that changed something
     data/0007.npz         the trajectories of line 7
     model-….safetensors   fitted models; they can be computed again
+    learning.json         errors of left-out tasks; they can be computed again
+    report/               the page of `distpaml report`
     lock                  held during a call that writes
     damaged-1/            what a repair set aside
 

@@ -69,6 +69,10 @@ class Models:
                 if not file.name.startswith(f"model-{fitted.name}-"):
                     file.unlink(missing_ok=True)
 
+    def fitted_to(self, data: Data, state: State) -> MetaModel:
+        """A model of these observations alone, fitted from scratch and not kept."""
+        return self._fit(Fitted("", data, None), state)
+
     def dataset(self, data: Data, state: State) -> Dataset:
         """The observations as the model sees them."""
         encoded = self.space.encode([state.tasks[id].descriptor for id, _ in data])

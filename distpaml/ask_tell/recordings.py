@@ -12,7 +12,7 @@ Whatever is refused or cut is named by its row; row 1 is the first below the hea
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -21,15 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from distpaml.ask_tell.declaration import Declaration
+from distpaml.ask_tell.samples import JITTER, linked_runs, outliers, resampled, row_words
 from distpaml.ask_tell.tables import columns_of, read_table
+from distpaml.command_line import counted
 from distpaml.data import transitions
 from distpaml.errors import UserError
 from distpaml.names import nearest
 from distpaml.types import Array
 
-LONGEST_GAP, JITTER = 1.5, 0.02
-"""Steps between linked samples at most, and how far they may be from one step to count as regular."""
-LEAP = 10.0
 LARGEST_VALUE = 1e9
 LONGEST = 10_000
 """Transitions of one trajectory at most: the price of a fit grows with them."""
@@ -68,10 +67,22 @@ class Recording:
 
 def record(source: Any, declaration: Declaration) -> Recording:
     """A file, a mapping of columns, a data frame, or a list of such things, all of one task."""
+    recording = _recorded(source, declaration)
+    inputs = len(declaration.states) + len(declaration.angles) + len(declaration.controls)
+    if recording.transitions > inputs:
+        return recording
+    note = (
+        f"{counted(recording.transitions, 'transition')} can hardly teach anything: with {inputs} inputs even a linear "
+        f"model needs {inputs + 1}. Record longer."
+    )
+    return replace(recording, notes=(*recording.notes, note))
+
+
+def _recorded(source: Any, declaration: Declaration) -> Recording:
     if isinstance(source, list | tuple):
         if not source:
             raise UserError("There is no trajectory in an empty list.")
-        return Recording.joined([record(part, declaration) for part in source])
+        return Recording.joined([_recorded(part, declaration) for part in source])
     if isinstance(source, str | PathLike):
         table, where = read_table(Path(source)), str(source)
     elif isinstance(source, Mapping) or hasattr(source, "columns"):
@@ -159,7 +170,8 @@ class _Table:
         large = np.abs(numbers) > LARGEST_VALUE
         if large.any():
             raise self._refusal(
-                f"has {name} = {numbers[large][0]:g} in {_rows(large)}; nothing beyond {LARGEST_VALUE:g} can be used."
+                f"has {name} = {numbers[large][0]:g} in {row_words(large)}; nothing beyond {LARGEST_VALUE:g} can be "
+                "used."
             )
         return numbers * self.declaration.scale(name)
 
@@ -169,7 +181,7 @@ class _Table:
 
         labels = pandas.Series(self.labels)
         if labels.isna().any():
-            raise self._refusal(f"has no value of trajectory in {_rows(labels.isna().to_numpy())}.")
+            raise self._refusal(f"has no value of trajectory in {row_words(labels.isna().to_numpy())}.")
         for label in labels.unique():
             yield np.flatnonzero((labels == label).to_numpy(bool))
 
@@ -184,11 +196,11 @@ class _Table:
         good = np.asarray(np.isfinite(np.hstack([states, controls])).all(axis=1))
         notes = []
         if not good.all():
-            notes.append(f"{_rows(~good, rows)} had missing values, so the trajectory is cut there.")
+            notes.append(f"{row_words(~good, rows)} had missing values, so the trajectory is cut there.")
         leaps = self._unwrapped(states, time, good, rows, notes)
         if leaps.any():
             row, column = np.argwhere(leaps)[0]
-            where = _rows(np.asarray(leaps.any(axis=1)), rows)
+            where = row_words(np.asarray(leaps.any(axis=1)), rows)
             said = f"{d.states[column]} in {where} leaps away from its neighbours and back"
             if d.outliers == "refuse":
                 value = states[row, column] / d.scale(d.states[column])
@@ -198,12 +210,12 @@ class _Table:
             notes.append(f"{said}; it was {'dropped' if d.outliers == 'drop' else 'kept'}.")
             if d.outliers == "drop":
                 good &= ~leaps.any(1)
-        runs = list(_runs(time, good, d.dt))
+        runs = list(linked_runs(time, good, d.dt))
         regular = [bool(np.all(np.abs(np.diff(time[run]) - d.dt) <= JITTER * d.dt)) for run in runs]
         if not all(regular):
             notes.append(f"rows were not {d.dt:g} s apart, so it was resampled.")
         pieces = [
-            (states[run], controls[run][:-1]) if even else _resampled(time[run], states[run], controls[run], d.dt)
+            (states[run], controls[run][:-1]) if even else resampled(time[run], states[run], controls[run], d.dt)
             for run, even in zip(runs, regular, strict=True)
         ]
         return [piece for piece in pieces if len(piece[1])], notes
@@ -215,7 +227,7 @@ class _Table:
             return np.arange(len(rows), dtype=np.float64) * d.dt
         time = self.numbers["time"][rows]
         if np.isnan(time).any():
-            raise self._refusal(f"has no time in {_rows(np.isnan(time), rows)}.")
+            raise self._refusal(f"has no time in {row_words(np.isnan(time), rows)}.")
         gaps = np.diff(time)
         if (gaps <= 0).any():
             at = int((gaps <= 0).argmax()) + 1
@@ -247,7 +259,7 @@ class _Table:
             wrapped = name in self.declaration.angles and (
                 np.abs(values).max() <= np.pi + slack or (values.min() >= -slack and values.max() <= turn + slack)
             )
-            for run in _runs(time, good, self.declaration.dt):
+            for run in linked_runs(time, good, self.declaration.dt):
                 if wrapped:
                     states[run, column] = np.unwrap(states[run, column])
                     wide = np.flatnonzero(np.abs(np.diff(states[run, column])) > 0.8 * np.pi)
@@ -256,46 +268,10 @@ class _Table:
                             f"{name} moves by almost half a turn after row {rows[run[wide[0]]] + 1}, so that its "
                             "direction there is a guess."
                         )
-                leaps[run, column] = _leaps(states[run, column])
+                leaps[run, column] = outliers(states[run, column])
         return leaps
 
     def _refusal(self, said: str) -> UserError:
         return UserError(
             f"{self.where[:1].upper()}{self.where[1:]} {said}" if " " in self.where else f"{self.where} {said}"
         )
-
-
-def _runs(time: Array, good: NDArray[np.bool_], dt: float) -> Iterator[NDArray[np.int64]]:
-    """Rows of each run of good samples that are linked, two or more."""
-    kept = np.flatnonzero(good)
-    cuts = np.flatnonzero(np.diff(time[kept]) > LONGEST_GAP * dt) + 1
-    return (run for run in np.split(kept, cuts) if len(run) > 1)
-
-
-def _leaps(values: Array) -> NDArray[np.bool_]:
-    """Which of the values [T] are outliers."""
-    leaps = np.zeros(len(values), dtype=bool)
-    steps = np.diff(values)
-    moves = np.abs(steps[steps != 0])
-    if len(values) >= 10 and len(moves):
-        usual = max(np.quantile(np.abs(steps), 0.9), np.median(moves))
-        back = (steps[:-1] * steps[1:] < 0) & (np.minimum(np.abs(steps[:-1]), np.abs(steps[1:])) > LEAP * usual)
-        leaps[1:-1] = back
-    return leaps
-
-
-def _resampled(time: Array, states: Array, controls: Array, dt: float) -> tuple[Array, Array]:
-    """A run of samples at even times: states along straight lines, controls as their mean over each step."""
-    grid = time[0] + dt * np.arange(int((time[-1] - time[0]) / dt + 1e-6) + 1)
-    even = np.stack([np.interp(grid, time, column) for column in states.T], axis=1)
-    effect = np.vstack([np.zeros(controls.shape[1]), np.cumsum(controls[:-1] * np.diff(time)[:, None], axis=0)])
-    means = [np.diff(np.interp(grid, time, column)) / dt for column in effect.T]
-    return even, np.stack(means, axis=1) if means else np.empty((len(grid) - 1, 0))
-
-
-def _rows(which: NDArray[np.bool_], rows: NDArray[np.int64] | None = None) -> str:
-    """ "row 4" or "rows 4, 7 and 9 more"."""
-    places = np.flatnonzero(which) if rows is None else rows[which]
-    shown = ", ".join(str(place + 1) for place in places[:5])
-    more = f" and {len(places) - 5} more" if len(places) > 5 else ""
-    return f"row{'s' if len(places) > 1 else ''} {shown}{more}"

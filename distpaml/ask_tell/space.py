@@ -62,8 +62,11 @@ class Space:
         self.declaration = declaration
         self.dimensions = declaration.dimensions
 
-    def check(self, descriptor: Mapping[str, Any]) -> Described:
-        """A descriptor that exists, by name and in order; the constraint is not asked."""
+    def check(self, descriptor: Mapping[str, Any], anywhere: bool = False) -> Described:
+        """A descriptor that exists, by name and in order; `anywhere`: also outside of the declared ranges.
+
+        The constraint is not asked.
+        """
         if not isinstance(descriptor, Mapping):
             raise UserError(
                 f"A descriptor should be given by name, {', '.join(self.dimensions)}, not as {descriptor!r}."
@@ -76,10 +79,20 @@ class Space:
             if name not in descriptor:
                 raise UserError(f"The descriptor has no {name}; its parts are {', '.join(self.dimensions)}.")
             try:
-                checked[name] = dimension.check(descriptor[name])
+                checked[name] = (dimension.read if anywhere else dimension.check)(descriptor[name])
             except ValueError as error:
                 raise UserError(f"The descriptor has {name} = {descriptor[name]!r}, which {error}.") from error
         return checked
+
+    def outside(self, descriptor: Described) -> tuple[str, ...]:
+        """What of a descriptor lies outside of the declared ranges, in sentences."""
+        said = ((name, self.dimensions[name].outside(value)) for name, value in descriptor.items())
+        return tuple(
+            f"{name} = {descriptor[name]} is outside of what can be asked for (it {words}); the model learns from it "
+            "all the same."
+            for name, words in said
+            if words
+        )
 
     def encode(self, descriptors: Sequence[Described]) -> Array:
         """Numbers [N, E] in [-1, 1]."""

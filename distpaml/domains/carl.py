@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from distpaml.domains.environments import DEFAULTS, Attributes, GymnasiumSettings, plain, quietly
@@ -67,10 +68,8 @@ class CarlDomain(GymnasiumDomain):
 
 def environment_class(make: str) -> Any:
     """The class of `carl.envs` with this name."""
-    for name, value in (("PYGAME_HIDE_SUPPORT_PROMPT", "1"), ("SDL_VIDEODRIVER", "dummy")):
-        os.environ.setdefault(name, value)  # it opens a display as soon as it is imported
     try:
-        with quietly():  # CARL warns of every package that its other environments would need
+        with quietly(), _without_display():  # CARL warns of every package that its other environments would need
             import carl.envs
     except Exception as error:  # CARL imports pygame and old gymnasium interfaces
         raise FamilyError(
@@ -80,6 +79,19 @@ def environment_class(make: str) -> Any:
     if make not in names:
         raise FamilyError(("carl",), f"CARL has no environment {make!r}{nearest(make, names)}")
     return getattr(carl.envs, make)
+
+
+@contextmanager
+def _without_display() -> Iterator[None]:
+    """Let pygame, which CARL imports, neither open a display nor greet; afterwards the variables are as they were."""
+    wanted = {"PYGAME_HIDE_SUPPORT_PROMPT": "1", "SDL_VIDEODRIVER": "dummy"}
+    added = {name: value for name, value in wanted.items() if name not in os.environ}
+    os.environ.update(added)
+    try:
+        yield
+    finally:
+        for name in added:
+            os.environ.pop(name, None)
 
 
 def added_range(name: str, feature: Any) -> tuple[float, float]:

@@ -6,7 +6,7 @@ A YAML file, or the name of a shipped experiment, is checked as it says: a famil
 import sys
 from argparse import ArgumentParser
 
-from distpaml.command_line import called
+from distpaml.command_line import called, config_and_overrides
 from distpaml.domains import DOMAINS, Domain, get_domain
 from distpaml.domains.contract import check_domain
 from distpaml.errors import UserError
@@ -18,9 +18,15 @@ __all__ = ["check_domain"]
 def main(arguments: list[str] | None = None) -> int:
     """Print a sentence per fault; 0 if there is none, 1 if there are, 2 if there is no such domain."""
     parser = ArgumentParser(prog=called("domains.check"), description="Does a domain keep its contract?")
-    parser.add_argument("name", metavar="CONFIG", help="a domain, one's own as module:Class, or a YAML file")
-    name = parser.parse_args(arguments).name
+    parser.add_argument("name", nargs="?", metavar="CONFIG", help="a domain, one's own as module:Class, or a YAML file")
+    parser.add_argument("--config", metavar="CONFIG", help="the same as the first word")
+    options = parser.parse_args(arguments)
     try:
+        name, _ = config_and_overrides([options.name] if options.name else [], options.config)
+        if name is None:
+            raise UserError(
+                f"Name what is to be checked: {', '.join(DOMAINS)}, your own as module:Class, or a YAML file."
+            )
         if (family := _family(name)) is not None:
             return _said(name, check_domain(family))
         domain = get_domain(name)

@@ -1,4 +1,7 @@
-"""Write the report of runs and sweeps: `python -m distpaml.report DIR… [--out DIR] [--figures]`."""
+"""Write the report of runs and sweeps: `python -m distpaml.report DIR… [--out DIR] [--figures]`.
+
+A directory of an experiment for ask and tell has a page of its own.
+"""
 
 import sys
 from argparse import ArgumentParser
@@ -10,8 +13,12 @@ from distpaml.report import write_report
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = ArgumentParser(prog=called("report"), description="One page about runs and sweeps.")
-    parser.add_argument("directories", nargs="+", type=Path, metavar="DIR", help="a sweep, a run, or a folder of them")
+    parser = ArgumentParser(
+        prog=called("report"), description="One page about runs and sweeps, or about an experiment for ask and tell."
+    )
+    parser.add_argument(
+        "directories", nargs="+", type=Path, metavar="DIR", help="a sweep, a run, a folder of them, or an experiment"
+    )
     parser.add_argument("--out", type=Path, metavar="DIR", help="where to write (default: DIR/report)")
     parser.add_argument(
         "--figures", action="store_true", help="also write the figures as PDF and PNG, to report/figures"
@@ -21,12 +28,33 @@ def main(arguments: list[str] | None = None) -> int:
         for directory in options.directories:
             if not directory.is_dir():
                 raise UserError(f"{directory} is not a directory; name that of a sweep or of a run.")
-        page = write_report(options.directories, options.out or options.directories[0] / "report", options.figures)
+        out = options.out or options.directories[0] / "report"
+        if any(map(_is_experiment, options.directories)):
+            page = _experiment_report(options.directories, out)
+        else:
+            page = write_report(options.directories, out, options.figures)
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     print(f"Report: {page}")
     return 0
+
+
+def _is_experiment(directory: Path) -> bool:
+    return (directory / "experiment.yaml").is_file()
+
+
+def _experiment_report(directories: list[Path], out: Path) -> Path:
+    """Of one experiment for ask and tell; its missing fits take seconds each."""
+    from distpaml.ask_tell.report import write_experiment_report
+
+    if len(directories) > 1:
+        raise UserError("An experiment for ask and tell has a page of its own; name its directory alone.")
+
+    def watch(tasks: int, of: int) -> None:
+        print(f"a model of {tasks} of {of} tasks, each left out in turn …", file=sys.stderr, flush=True)
+
+    return write_experiment_report(directories[0], out, watch)
 
 
 if __name__ == "__main__":

@@ -114,7 +114,7 @@ class SweepProgress:
             return "starting"
         rate = self.rounds / minutes
         left = (self.plan.rounds - self.plan.rounds_finished - self.rounds) / rate
-        time_left = f"{left:.0f} min" if left < 100 else f"{left / 60:.1f} h"
+        time_left = f"{max(1.0, left):.0f} min" if left < 100 else f"{left / 60:.1f} h"
         return f"{rate:.1f} rounds/min, {time_left} left"
 
 

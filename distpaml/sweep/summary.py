@@ -127,6 +127,7 @@ Commands to be run in this folder:
     python -m distpaml.report .
     python -m distpaml.sweep --resume .
 
+TensorBoard is installed with `pip install tensorboard`; `wandb sync` uploads what was logged offline.
 `trials/` has a run per trial, `sweep.yaml` the sweep, `events.jsonl` what happened, `report/index.html` the page.
 """
 

@@ -2,12 +2,14 @@
 
 from pathlib import Path
 from time import time
+from typing import Any
 from uuid import uuid4
 
 from tensorboardX import summary
 from tensorboardX.event_file_writer import EventsWriter
 from tensorboardX.proto.event_pb2 import Event, SessionLog
 
+from distpaml.catalogue import HEADLINES
 from distpaml.config import ExperimentConfig
 from distpaml.tracking.shown import Shown
 
@@ -27,6 +29,9 @@ class TensorBoard:
         self._write(0, session_log=SessionLog(status=SessionLog.START))  # readers discard earlier files
         text = config.to_yaml().replace("\n", "\n    ")
         self._write(0, summary=summary.text("config", f"    {text}"))
+        about, start, self.end = summary.hparams(hyperparameters(config), dict.fromkeys(HEADLINES))
+        for part in (about, start):
+            self._write(0, summary=part)
 
     def add(self, shown: Shown) -> None:
         step = shown.record.tasks
@@ -43,10 +48,27 @@ class TensorBoard:
             file.unlink(missing_ok=True)
 
     def close(self, failed: bool) -> None:
+        if not failed:
+            self._write(0, summary=self.end)
         self.writer.close()
 
     def _write(self, step: int, **what: object) -> None:
         self.writer.write_event(Event(wall_time=time(), step=step, **what))
+
+
+def hyperparameters(config: ExperimentConfig) -> dict[str, float | str | bool]:
+    """Every key of the config with one value, by its dotted name: what TensorBoard's HParams compares trials by."""
+    found: dict[str, float | str | bool] = {}
+
+    def visit(tree: dict[str, Any], path: str) -> None:
+        for key, value in tree.items():
+            if isinstance(value, dict):
+                visit(value, f"{path}{key}.")
+            elif isinstance(value, bool | int | float | str):
+                found[f"{path}{key}"] = value
+
+    visit(config.model_dump(mode="json", exclude={"out"}), "")
+    return found
 
 
 def _markdown(columns: list[str], rows: list[list[float | None]]) -> str:

@@ -46,11 +46,9 @@ PRIVATE: dict[str, Any] = {
     "disable_code": True,
     "disable_git": True,
     "x_disable_meta": True,
-    "x_disable_stats": True,
-    "x_disable_machine_info": True,
     "x_save_requirements": False,
 }
-"""Send nothing about the machine, its paths or its repositories.
+"""Send nothing about the machine, its paths or its repositories, save how busy its CPU, GPU, memory and disk are.
 
 Artifacts are sent with the paths of their files, so online they are staged in a temporary folder, which says nothing;
 offline they lie beside the run, where `wandb sync` finds them.

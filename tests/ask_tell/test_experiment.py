@@ -141,7 +141,7 @@ def test_forecasts_are_in_declared_units(tmp_path):
         ),
         (lambda e: e.predict({"mass": 1.0, "stiffness": 1.0}), "Nothing has been observed yet"),
         (lambda e: e.attach({"mass": 1.0}, run({})), "The descriptor has no stiffness"),
-        (lambda e: e.attach({"mass": 9, "stiffness": 1}, run({})), "mass = 9, which should lie in \\[1, 2\\]"),
+        (lambda e: e.infer(run({}), {"mass": 9, "stiffness": 1}), "mass = 9, which should lie in \\[1, 2\\]"),
         (lambda e: e.attach({"mass": "x", "stiffness": 1}, run({})), "mass = 'x', which should be a number"),
         (lambda e: e.attach({"mas": 1, "stiffness": 1}, run({})), "mas is not part of a descriptor"),
         (lambda e: e.attach([1.0, 2.0], run({})), "should be given by name"),
@@ -170,3 +170,34 @@ def test_torch_is_not_loaded_before_there_is_a_model():
     code = "import sys, distpaml; print(distpaml.Experiment.__name__, 'torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout == "Experiment False\n"
+
+
+def test_data_from_outside_the_box_are_taken_with_a_note_and_used(experiment):
+    observe(experiment, 3)
+    event = experiment.attach({"mass": 2.5, "stiffness": 1.0}, run({"mass": 2.5, "stiffness": 1.0}))
+    (note,) = event.notes
+    assert note.startswith("mass = 2.5 is outside of what can be asked for (it should lie in [1, 2]); the model learns")
+    assert experiment.embeddings.loc[event.id, "mass"] == 2.5
+    assert Experiment.load(experiment.directory).status().tasks[-1].descriptor == {"mass": 2.5, "stiffness": 1.0}
+    assert all(1.0 <= task.descriptor["mass"] <= 2.0 for task in experiment.ask(5))
+
+
+@pytest.mark.parametrize("value, note", [(9, "(it should be a whole number from 1 to 8)"), (4, None)])
+def test_whole_numbers_may_lie_outside_but_not_in_between(tmp_path, value, note):
+    experiment = Experiment(declared(descriptors={"mass": {"integers": [1, 8]}}), tmp_path / "experiment")
+    notes = experiment.attach({"mass": value}, run({"mass": value})).notes
+    assert (note in notes[0]) if note else not notes
+    with pytest.raises(UserError, match=r"mass = 4\.5, which should be a whole number from 1 to 8"):
+        experiment.attach({"mass": 4.5}, run({}))
+
+
+@pytest.mark.parametrize("steps, short", [(2, True), (4, True), (5, False)])
+def test_a_recording_too_short_to_teach_anything_says_so(experiment, steps, short):
+    """Two states and a control are three inputs: with a constant, a linear model has four unknowns."""
+    experiment.ask()
+    notes = experiment.tell(1, run({}, steps=steps)).notes
+    transitions = f"{steps - 1} transition{'s' * (steps > 2)}"
+    expected = f"{transitions} can hardly teach anything: with 3 inputs even a linear model needs 4. Record longer."
+    assert notes == ((expected,) if short else ())
+    two = experiment.tell(1, [run({}, steps=3), run({}, steps=4)])
+    assert two.transitions == 5 and not two.notes

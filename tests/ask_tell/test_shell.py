@@ -60,9 +60,14 @@ def test_a_whole_session(bench, shell):
     assert said[0] == "spring: 2 observed, 1 out, 1 failed, 70 transitions"
     assert said[1].endswith("(46 transitions)") and said[2].endswith("(failed: the spring broke)")
     assert said[3] == "task 3: mass = 1.5 kg, stiffness = 2  (24 transitions)" and said[4].endswith("(out)")
-    assert said[5] == "The model chooses."
+    assert said[5:] == ["The model chooses.", "More: distpaml report lab"]
     tasks = json.loads(shell("status", "--json", "--dir", "lab"))
     assert [task["state"] for task in tasks] == ["observed", "failed", "observed", "out"]
+    np.savez("other.npz", **run(task["descriptor"]))
+    shell("tell", "4", "other.npz", "--dir", "lab")
+    shell("ask", "--dir", "lab")
+    line = shell("status", "--dir", "lab").splitlines()[-2]
+    assert line.startswith("Each of 3 tasks left out: error 0.") and "too few tasks to tell" in line
 
 
 @pytest.mark.parametrize(

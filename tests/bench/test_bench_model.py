@@ -32,7 +32,16 @@ def test_fit_races_and_reports(tmp_path, monkeypatch, capfd):
     monkeypatch.setattr(fit, "MEMORY", ((2, 1),))
     assert main(["fit", "--steps", "20", "--against", "gpytorch", "--json", str(tmp_path / "fit")]) == 0
     found = lines(tmp_path / "fit")
-    assert found.keys() == {"fit-2", "fit-2-gpytorch", "fit-3", "fit-3-gpytorch", "gap-2", "gap-3", "core-300", "core-600"}
+    assert found.keys() == {
+        "fit-2",
+        "fit-2-gpytorch",
+        "fit-3",
+        "fit-3-gpytorch",
+        "gap-2",
+        "gap-3",
+        "core-300",
+        "core-600",
+    }
     assert found["fit-3"]["unit"] == "s" and found["fit-3"]["ours"] < found["fit-3"]["other"]
     out = capfd.readouterr().out
     assert "extrapolated from 20" in out

@@ -4,6 +4,7 @@ carl-bench asks for gymnasium below 1.0 and cannot be installed beside the versi
 the folder says how it runs beside them all the same.
 """
 
+import os
 import sys
 from types import ModuleType, SimpleNamespace
 
@@ -13,6 +14,7 @@ import pytest
 from families import load_family
 
 from distpaml.domains import check_domain
+from distpaml.domains.carl import environment_class
 from distpaml.errors import UserError
 
 
@@ -120,3 +122,21 @@ def test_carl_that_is_not_installed_is_a_sentence(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "carl.envs", None)
     with pytest.raises(UserError, match="CARL cannot be imported"):
         load_family(tmp_path, PENDULUM | {"dt": 0.07})
+
+
+def test_carl_is_imported_without_a_display_and_the_environment_stays_as_it_was(monkeypatch, tmp_path):
+    """A package that looks, while it is imported, as pygame does."""
+    for module in ("carl", "carl.envs"):
+        monkeypatch.delitem(sys.modules, module)
+    (tmp_path / "carl").mkdir()
+    (tmp_path / "carl" / "__init__.py").touch()
+    (tmp_path / "carl" / "envs.py").write_text(
+        'import os\nSEEN = os.environ["SDL_VIDEODRIVER"], os.environ["PYGAME_HIDE_SUPPORT_PROMPT"]\n'
+        "class CARLSeen: pass\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delenv("SDL_VIDEODRIVER", raising=False)
+    monkeypatch.setenv("PYGAME_HIDE_SUPPORT_PROMPT", "mine")
+    environment_class("CARLSeen")
+    assert sys.modules["carl.envs"].SEEN == ("dummy", "mine")
+    assert "SDL_VIDEODRIVER" not in os.environ and os.environ["PYGAME_HIDE_SUPPORT_PROMPT"] == "mine"

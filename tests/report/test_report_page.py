@@ -82,6 +82,14 @@ def test_every_figure_is_drawn_and_nothing_leaves_the_file(visit, page_file, wid
     assert before != after
 
 
+def test_claims_that_no_run_can_test_are_one_sentence(visit, page_file):
+    page = visit(page_file.as_uri())
+    page.get_by_role("button", name=HOSTILE, exact=True).click()
+    (sentence,) = page.locator("#claims p").all_inner_texts()
+    assert "cannot be tested with these runs" in sentence and "at least 3 are needed" in sentence
+    assert page.locator("#claims article").count() == 0
+
+
 def test_numbers_on_the_page_are_those_of_the_records(visit, page_file, sweep_made):
     page = visit(page_file.as_uri())
     page.get_by_role("button", name="cartpole", exact=True).click()

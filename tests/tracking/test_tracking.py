@@ -12,7 +12,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tensorboardX.proto.api_pb2 import Status
 from tensorboardX.proto.event_pb2 import Event
+from tensorboardX.proto.plugin_hparams_pb2 import HParamsPluginData
 from tiny import rounds_of, tiny
 
 from distpaml.records import RunDirectory, read_records
@@ -132,6 +134,35 @@ def test_the_sweep_is_a_tag_and_the_final_model_an_artifact(tmp_path):
     assert artifact["name"] == f"{NAME}-model"
     (entry,) = artifact["manifest"]["contents"]
     assert Path(entry["local_path"]).read_bytes() == (run / "round-02" / "model.safetensors").read_bytes()
+
+
+def test_tensorboard_compares_trials_by_the_keys_of_their_configs(tmp_path):
+    track(tmp_path, rounds_of(*OVERRIDES), mode="off")
+    found = {
+        value.tag: HParamsPluginData.FromString(value.metadata.plugin_data.content)
+        for event in events(tmp_path / "tensorboard" / NAME)
+        for value in event.summary.value
+        if value.metadata.plugin_data.plugin_name == "hparams"
+    }
+    given = found["_hparams_/session_start_info"].session_start_info.hparams
+    assert given["model.inducing"].number_value == 40 and given["method"].string_value == "paml-pool"
+    assert "out" not in given
+    metrics = [metric.name.tag for metric in found["_hparams_/experiment"].experiment.metric_infos]
+    assert metrics == ["rmse", "nll", "rmse_paper", "nll_paper"]  # scalars of these names are in the same folder
+    assert found["_hparams_/session_end_info"].session_end_info.status == Status.Value("STATUS_SUCCESS")
+
+
+def test_a_trial_that_failed_has_no_end_in_tensorboard(tmp_path):
+    with pytest.raises(ZeroDivisionError), Tracker(CONFIG, tmp_path / "run", tmp_path, NAME, GROUP, "off"):
+        1 / 0  # noqa: B018
+    tags = [value.tag for event in events(tmp_path / "tensorboard" / NAME) for value in event.summary.value]
+    assert "_hparams_/session_start_info" in tags and "_hparams_/session_end_info" not in tags
+
+
+def test_system_metrics_are_logged(tmp_path):
+    track(tmp_path, rounds_of(*OVERRIDES))
+    stats = [line["stats"]["item"] for line in inspect(*wandb_files(tmp_path)) if line["type"] == "stats"]
+    assert stats and 0 < stats[0]["memory_percent"] < 100 and stats[0]["proc.memory.rssMB"] > 10
 
 
 def test_choices_are_a_table_and_latent_space_is_an_image(tmp_path):

@@ -20,8 +20,21 @@ function untestable(list) {
     reasons.set(number, [...(reasons.get(number) || []), measure ? DATA.measures[measure].label : null]);
   return [...reasons].map(([reason, measures]) => {
     const of = measures.filter(Boolean).join(", ");
-    return h("p", { class: "caption", "data-untestable": measures.length }, `Not testable${of ? ` (${of})` : ""}: ${reason}`);
+    return h(
+      "p",
+      { class: "caption", "data-untestable": measures.length },
+      `Not testable${of ? ` (${of})` : ""}: ${reason}`,
+    );
   });
+}
+
+// All claims in one sentence, where these runs can test none of them.
+function noneTestable(list) {
+  const of = (key) => [...new Set(list.map((claim) => claim[key]))],
+    methods = of("method").join(", "),
+    names = of("claim").join("; ");
+  const sentence = `The paper's claims cannot be tested with these runs, for ${methods}: ${of("number").join(" ")}`;
+  return [h("p", { class: "lead", "data-untestable": list.length }, `${sentence} The claims are: ${names}.`)];
 }
 
 function claimsSection() {
@@ -34,6 +47,7 @@ function claimsSection() {
     methods.get(claim.method).push(claim);
   }
   if (!groups.size) return [h("p", { class: "lead" }, NO_CLAIMS)];
+  if (entry.claims.every((claim) => claim.verdict === "not testable")) return noneTestable(entry.claims);
   const count = (verdict) => entry.claims.filter((claim) => claim.verdict === verdict).length;
   const lead =
     "The paper's claims about this kind of experiment, tested for each method that chooses by its model. " +

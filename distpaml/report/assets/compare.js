@@ -307,7 +307,7 @@ function dots(entry, rows, last, level) {
     x: {
       label: "added tasks",
       domain: [-0.2, never * 1.05],
-      ticks: [...linearTicks(0, last, 6), never],
+      ticks: [...linearTicks(0, last, Math.min(6, last)), never],
       format: (v) => (v === never ? "never" : number(v)),
     },
     y: {

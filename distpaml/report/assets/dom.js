@@ -33,6 +33,8 @@ const signed = (value) => (value > 0 ? "+" : "") + number(value);
 const percent = (value) => signed(Number((100 * value).toPrecision(2))) + "\u00a0%";
 const plain = (name) => name.replaceAll("_", " ");
 
+const withUnit = (p) => `${plain(p.name)}${p.unit ? `, ${p.unit}` : ""}`;
+
 function duration(seconds) {
   if (seconds === null || seconds === undefined) return "–";
   if (seconds < 90) return `${number(seconds, 2)} s`;
@@ -98,6 +100,10 @@ function toggle(label, on, flip) {
     h("input", { type: "checkbox", checked: on, onchange: (event) => flip(event.target.checked) }),
     h("span", {}, label),
   );
+}
+
+function tile(value, label, kind = "") {
+  return h("div", { class: `tile ${kind}` }, h("b", {}, value), h("span", {}, label));
 }
 
 function table(head, rows, attributes = {}) {

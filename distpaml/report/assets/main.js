@@ -1,5 +1,4 @@
-// The page: controls, sections, theme, and the live refresh of the dashboard.
-let DATA = JSON.parse(by("data").textContent);
+// The page about runs and sweeps: headline, controls, sections, and the live refresh of the dashboard.
 const SECTIONS = [
   ["curves", "Learning curves", "Curves", curvesSection],
   ["comparison", "Comparison on the same seeds", "Comparison", compareSection],
@@ -60,7 +59,9 @@ function expectations(entry) {
         {},
         h("b", {}, DATA.methods[name].label),
         ` ${DATA.methods[name].expect}`,
-        again ? h("span", { class: "again" }, ` ${again} of ${chosen.length} choices nearly repeat a known task.`) : null,
+        again
+          ? h("span", { class: "again" }, ` ${again} of ${chosen.length} choices nearly repeat a known task.`)
+          : null,
       );
     }),
   );
@@ -145,109 +146,27 @@ function controls() {
 }
 
 function render(focus) {
-  const main = by("main"),
-    y = scrollY,
-    active = document.activeElement;
-  const keep = focus || (active && active.id) || null,
-    group = active && active.dataset ? active.dataset.group : null;
-  const place = active && active !== document.body && main.contains(active) ? trail(active, main) : null;
-  const open = [...main.querySelectorAll("details[open]")].map((d) => trail(d, main));
-  const scrolled = [...main.querySelectorAll(".scroll, .frames")]
-    .filter((e) => e.scrollLeft)
-    .map((e) => [trail(e, main), e.scrollLeft]);
-  main.style.minHeight = `${main.offsetHeight}px`;
-  forget();
-  by("tip").hidden = true;
-  if (!DATA.experiments.length) {
-    main.replaceChildren(
-      h(
+  redraw(() => {
+    if (!DATA.experiments.length) {
+      const empty = h(
         "section",
         { class: "hero" },
         h("h1", {}, "There is no finished round yet."),
         h("p", {}, DATA.paths.join(", ")),
-      ),
-      ...[problemList(), waitingList()].filter(Boolean),
-    );
-    by("nav").replaceChildren();
-  } else {
+      );
+      return { children: [empty, problemList(), waitingList()], links: [] };
+    }
     state.experiment = Math.min(state.experiment, DATA.experiments.length - 1);
     const searched = DATA.searches.some((search) => search.runs.includes(experiment().name)),
       shown = SECTIONS.filter(([, , , , when]) => !when || when()).sort(
         ([a], [b]) => searched && (b === "search") - (a === "search"),
       );
-    main.replaceChildren(
-      ...[
-        hero(),
-        problemList(),
-        waitingList(),
-        controls(),
-        ...shown.map(([id, title, , make]) =>
-          h("section", { id, "aria-labelledby": `${id}-title` }, h("h2", { id: `${id}-title` }, title), guarded(make)),
-        ),
-      ].filter(Boolean),
-    );
-    by("nav").replaceChildren(...shown.map(([id, , short]) => h("a", { href: `#${id}` }, short)));
-  }
-  by("footer").textContent =
-    `Written ${new Date(DATA.written).toLocaleString()} from ${DATA.paths.join(", ")}. One file; it needs no network.`;
-  for (const p of open) {
-    const d = follow(p, main);
-    if (d && d.tagName === "DETAILS") d.open = true;
-  }
-  for (const [p, left] of scrolled) {
-    const e = follow(p, main);
-    if (e) e.scrollLeft = left;
-  }
-  main.style.minHeight = "";
-  scrollTo(0, y);
-  const target =
-    (keep && by(keep)) ||
-    (group && main.querySelector(`[data-group="${CSS.escape(group)}"]`)) ||
-    (place && follow(place, main));
-  if (target && target !== document.activeElement) target.focus({ preventScroll: true });
+    return {
+      children: [hero(), problemList(), waitingList(), controls(), ...shown.map(section)],
+      links: shown.map(([id, , short]) => [id, short]),
+    };
+  }, focus);
 }
-
-// The path to an element, to find it again after a redraw.
-function trail(element, root) {
-  const steps = [];
-  for (let e = element; e !== root; e = e.parentElement) steps.unshift([...e.parentElement.children].indexOf(e));
-  return steps;
-}
-function follow(steps, root) {
-  return steps.reduce((e, i) => (e ? e.children[i] : null), root);
-}
-
-function guarded(make) {
-  try {
-    return [make()].flat(3).filter(Boolean);
-  } catch (error) {
-    console.error(error);
-    return [h("p", { class: "note" }, `This part cannot be drawn: ${error.message}`)];
-  }
-}
-
-function theme(name) {
-  if (name) document.documentElement.dataset.theme = name;
-  try {
-    if (name) localStorage.setItem("theme", name);
-    else {
-      const kept = localStorage.getItem("theme");
-      if (kept) document.documentElement.dataset.theme = kept;
-    }
-  } catch {
-    /* no storage in a file */
-  }
-}
-const isDark = () =>
-  (document.documentElement.dataset.theme ||
-    (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
-theme();
-by("theme").addEventListener("click", () => {
-  theme(isDark() ? "light" : "dark");
-  render();
-});
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => render());
-addEventListener("beforeprint", drawAll);
 
 async function refresh() {
   try {

@@ -36,9 +36,6 @@ function runPicker() {
   );
 }
 
-// A parameter with its unit, for axes.
-const withUnit = (p) => `${plain(p.name)}${p.unit ? `, ${p.unit}` : ""}`;
-
 // One line per parameter of a task [round, …].
 function parameterWords(entry, task) {
   const hidden = (p) => (entry.hidden.includes(p.name) ? " (hidden)" : "");
@@ -112,7 +109,12 @@ function chosenFigure() {
             line: 1.2,
           });
         const again = known === null ? [] : [`nearly repeats task ${known}`];
-        points.push({ x: a, y: b, series: "tasks", text: [origin, ...parameterWords(entry, task), ...again].join("\n") });
+        points.push({
+          x: a,
+          y: b,
+          series: "tasks",
+          text: [origin, ...parameterWords(entry, task), ...again].join("\n"),
+        });
       }
       return h(
         "div",

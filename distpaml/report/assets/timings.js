@@ -60,10 +60,6 @@ function stagesFigure() {
   );
 }
 
-function tile(value, label, kind = "") {
-  return h("div", { class: `tile ${kind}` }, h("b", {}, value), h("span", {}, label));
-}
-
 function sweepFigure(sweep) {
   const stopped = sweep.counts["trial stopped"] || 0,
     failed = sweep.counts["trial failed"] || 0,
