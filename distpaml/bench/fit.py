@@ -175,9 +175,7 @@ def _core() -> Iterator[Result]:
 
 def _costs() -> None:
     """The table of one evaluation's cost against tasks; the tasks of the cart-pole's box, drawn again and again."""
-    print(
-        "cost: tasks, milliseconds of one evaluation of points, of uncertain latents, milliseconds per task of points"
-    )
+    print("cost: tasks, milliseconds of an evaluation of points and of uncertain latents, per task of points")
     problem = Problem.make("cartpole", max(COSTS), overrides=["model.inducing=300"])
     for tasks in COSTS:
         points, uncertain = (seconds * 1e3 for seconds in _evaluation_seconds(problem, tasks))

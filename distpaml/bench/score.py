@@ -22,12 +22,10 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from distpaml.bench import Result
-from distpaml.config import load
 from distpaml.data.designs import grid
-from distpaml.runtime.local import LocalScorer
 from distpaml.select.candidates import Candidates
 from distpaml.select.context import SelectionContext
-from distpaml.select.scoring import BLOCK
+from distpaml.select.scoring import BLOCK, UtilityScorer
 
 TASKS, LATENT = 20, 2
 SIZES = (10**4, 10**5, 10**6, 10**7, 10**8)
@@ -108,7 +106,7 @@ def selection_context() -> SelectionContext:
 
 
 def _ours() -> Callable[[Any], int]:
-    scorer, context = LocalScorer(load("cartpole")), selection_context()
+    scorer, context = UtilityScorer("surprisal"), selection_context()
     return lambda candidates: scorer.best(candidates, context).row
 
 

@@ -41,7 +41,7 @@ class BoundInputs(NamedTuple):
     evaluation: int = 0
     """The number of this evaluation."""
     uncertain: bool = True
-    """If not, latents are points (`variance` is zero): the correction R vanishes, and no table of it is made or sent."""
+    """If not, latents are points (`variance` is zero), R vanishes, and no table of it is made or sent."""
 
 
 class PartialStatistics(NamedTuple):

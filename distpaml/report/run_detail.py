@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from scipy.stats import rankdata
 
+from distpaml.catalogue import METHODS
 from distpaml.config import ExperimentConfig
 from distpaml.data import Dataset
 from distpaml.data.designs import grid
@@ -71,7 +72,9 @@ def _latent(run: Run, arrays: list[dict[str, Any]]) -> dict[str, Any]:
     margin = 0.12 * np.maximum(high - low, 1e-6)
     low, high = low - margin, high + margin
     chosen = [[added.latent for added in record.added] for record in run.records]
-    plane = last.shape[1] == 2 and run.config.get("selection", {}).get("utility") == "surprisal"
+    method = METHODS.get(run.method)
+    utility = run.config.get("selection", {}).get("utility") or (method and method.utility)
+    plane = last.shape[1] == 2 and utility == "surprisal"
     return {
         "dimensions": dimensions,
         "of": int(last.shape[1]),
@@ -86,7 +89,7 @@ def _latent(run: Run, arrays: list[dict[str, Any]]) -> dict[str, Any]:
         "test": rounded(arrays[-1]["test_mean"][:, dimensions]),
         "test_tasks": rounded(_test_parameters(run, len(arrays[-1]["test_mean"]))),
         "surfaces": [_surprisal(part, low, high) if plane else None for part in arrays],
-        "utility": run.config.get("selection", {}).get("utility"),
+        "utility": utility,
     }
 
 

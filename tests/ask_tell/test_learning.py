@@ -53,6 +53,7 @@ def test_with_an_inducing_point_on_every_sample_it_is_the_exact_process(made):
     with torch.no_grad():
         gp.place_inducing(torch.as_tensor(scaled.inputs).flatten(0, 1), owner)
         gp.log_variance.fill_(-40.0)
+        gp.log_ratio.zero_()
         gp.likelihood.initialize(noise=1e-3)
     full, task = replace(model, gp=gp), 1
     rest = without(full, data, task)

@@ -7,6 +7,7 @@ import pytest
 from spring import declared, run
 
 from distpaml import Experiment
+from distpaml.catalogue import DEFAULT
 from distpaml.report.__main__ import main
 
 HOSTILE = "<img src=x onerror=alert(1)>"
@@ -93,7 +94,7 @@ def test_a_young_experiment_has_a_page_too(visit, tmp_path, observed):
     page = visit((tmp_path / "lab" / "report" / "index.html").as_uri())
     assert page.locator("h1").inner_text() == f"{observed} of the 3 observed tasks that it takes to leave one out."
     why = page.locator("[data-figure=next] .caption").inner_text()
-    assert ("highest surprisal" in why) if observed == 2 else ("spread evenly" in why)
+    assert (f"highest {DEFAULT.utility.replace('_', ' ')}" in why) if observed == 2 else ("spread evenly" in why)
 
 
 def test_an_experiment_and_a_sweep_are_two_pages(lab, tmp_path, capsys):
