@@ -73,7 +73,7 @@ def test_with_an_inducing_point_on_every_sample_it_is_the_exact_process(made):
     covariance = amplitude * rbf(known, known) + torch.diag(noise)
     y = torch.as_tensor(scaled.targets[others]).flatten(0, 1)
     exact = amplitude * rbf(new, known) @ torch.linalg.solve(covariance, y)
-    assert np.allclose(mean[0], model.targets.undo(exact.detach().numpy()), atol=1e-4 * np.abs(own.targets).max())
+    assert np.allclose(mean[0], model.targets.undo(exact.detach().numpy()), atol=1e-3 * np.abs(own.targets).max())
 
 
 def test_errors_are_those_of_a_model_that_infers_the_task(made):
