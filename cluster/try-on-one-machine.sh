@@ -159,7 +159,10 @@ from distpaml.records import read_records
 runs = sorted(Path("/mnt/shared/sweep/trials").iterdir())
 for path in runs:
     here = run_to_end(ExperimentConfig.from_yaml(path / "config.yaml"), Path(mkdtemp()))
-    assert [r.result() for r in read_records(path)] == [r.result() for r in here], path
+    for there, same in zip(read_records(path), here, strict=True):
+        one, other = there.result(), same.result()
+        differ = {key: (one[key], other[key]) for key in one if one[key] != other[key]}
+        assert not differ, f"{path}, round {same.round}: {differ}"
 assert len(runs) == 8
 print("8 trials, equal to the bit")
 PY

@@ -1,6 +1,7 @@
 """A small search on a real Ray: the objective is a mean over seeds, samples stop early, more can be added."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -38,8 +39,9 @@ def test_what_is_reported_is_the_mean_over_the_seeds(searched):
         assert line.split()[3] == f"{mean:.4f}"
 
 
-def test_more_samples_recompute_nothing(searched):
-    folder, _ = searched
+def test_more_samples_recompute_nothing(searched, tmp_path):
+    folder = tmp_path / "out"
+    shutil.copytree(searched[0], folder)
     before = results(folder)
     more = SweepProcess("--resume", str(folder), "search.samples=4", cwd=folder).wait()
     assert more.code == 0, more.err

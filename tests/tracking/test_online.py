@@ -32,6 +32,8 @@ with RunDirectory(run, config) as kept, Tracker(*arguments) as tracker:
     print("logged", flush=True)
     time.sleep(wait)
 """
+UNSENT = {"out": True, "descriptor": {"superfluous"}, "selection": {"target"}}
+"""Keys of the config that are not sent: the folder, and what is empty, which W&B drops."""
 
 
 def life(tmp_path: Path, first: int, last: int, wait: int = 0) -> subprocess.Popen:
@@ -60,7 +62,7 @@ def test_a_trial_arrives_whole_and_nothing_else_does(tmp_path, server):
     assert about["jobType"] == "paml-pool" and run.ended == 0
     assert set(about["tags"]) == {"cartpole", "paml-pool", "seed-0", "quickstart"}
     config = {name: entry["value"] for name, entry in json.loads(about["config"]).items()}
-    sent = CONFIG.model_dump(mode="json", exclude={"out": True, "descriptor": {"superfluous"}})  # W&B drops empty ones
+    sent = CONFIG.model_dump(mode="json", exclude=UNSENT)
     assert {name: config[name] for name in sent} == sent and "out" not in config
     same_rows(run.rows, read_records(tmp_path / "runs" / NAME))
 
