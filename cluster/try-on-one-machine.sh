@@ -46,6 +46,7 @@ case ${1:-} in
 esac
 
 python=$(command -v "$1")
+unset ${!OPENBLAS_@} ${!MKL_@}  # hosts that are reached by ssh do not have them, and bits depend on them
 export HOME=/mnt/launcher OMP_NUM_THREADS=1 RAY_USAGE_STATS_ENABLED=0 PATH="$(dirname "$python"):$PATH"
 unset RAY_ADDRESS RAY_AUTH_MODE PYTHONPATH WANDB_MODE
 mount -t tmpfs tmpfs /mnt
