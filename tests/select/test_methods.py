@@ -95,7 +95,7 @@ def test_paml_set_takes_the_most_surprising_descriptor():
 def test_selection_candidates_wins_over_the_method():
     swapped = get_method(TaskSet(tiny("method=paml", "selection.candidates=descriptor-pool")))
     before, after = rounds_of("method=paml-pool")[:2]
-    selection = swapped.choose(before.model, before.data, parts(tiny())[2].best)
+    selection = swapped.choose(before.model, before.data, parts(tiny("method=paml"))[2].best)
     np.testing.assert_array_equal(selection.descriptors[0], after.record.added[0].descriptor)
 
 

@@ -28,8 +28,8 @@ def drawn(searcher, objective=None):
 def test_a_grid_is_suggested_in_order_and_ends():
     trials = grid_trials(load_sweep("quickstart"))
     searcher = GridSearcher(trials, COMMON)
-    assert [searcher.suggest(str(i))["trial"] for i in range(10)] == [trial.name for trial in trials]
-    assert searcher.suggest("10") == GridSearcher.FINISHED
+    assert [searcher.suggest(str(i))["trial"] for i in range(len(trials))] == [trial.name for trial in trials]
+    assert searcher.suggest(str(len(trials))) == GridSearcher.FINISHED
 
 
 @pytest.mark.parametrize("algorithm", ["random", "optuna"])
