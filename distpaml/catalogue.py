@@ -69,7 +69,7 @@ METHODS: dict[str, MethodInfo] = {
             "blue",
             "",
             "square",
-            expect="Real tasks, and the utility that won a comparison of nine: the default.",
+            expect="Real tasks, and a utility that lowers the uncertainty about the whole family: the default.",
             chooses=True,
             utility="integrated_variance",
         ),
