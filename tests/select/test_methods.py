@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tiny import parts, rounds_of, run_loop, tiny
 
-from distpaml.catalogue import METHODS
+from distpaml.catalogue import DEFAULT, METHODS
 from distpaml.data import Dataset, designs
 from distpaml.data.tasks import TaskSet
 from distpaml.domains.box import bounds
@@ -90,6 +90,20 @@ def test_paml_set_takes_the_most_surprising_descriptor():
     np.testing.assert_array_equal(after.record.added[0].descriptor, candidates.descriptors[scores.argmax()])
     assert after.record.added[0].utility == scores.max()
     assert after.record.candidates.valid == after.record.candidates.total == 64
+
+
+@pytest.mark.parametrize(
+    ("overrides", "utility"),
+    [
+        ((), DEFAULT.utility),
+        (("method=paml",), "surprisal"),
+        (("method=paml-pool",), "surprisal"),
+        (("method=paml", "selection.utility=latent_maximin"), "latent_maximin"),
+    ],
+)
+def test_a_method_ranks_by_its_own_utility_unless_another_is_named(overrides, utility):
+    config = tiny(*overrides)
+    assert config.utility == parts(config)[2].name == utility
 
 
 def test_selection_candidates_wins_over_the_method():
