@@ -19,7 +19,7 @@ from torch import Tensor
 
 from distpaml.config.schema import FitConfig, ModelConfig
 from distpaml.model.collapsed import FitError
-from distpaml.model.latent_gp import LatentGP, TrainingSet
+from distpaml.model.latent_gp import LatentGP, Terms, TrainingSet
 from distpaml.model.lbfgs import Box, Variable, maximise
 from distpaml.model.placement import greedy_variance
 from distpaml.model.starts import Start, starts
@@ -29,7 +29,7 @@ COMPETING = 200
 SHARP = 1e-3
 """Latents count as points while their variances are below this part of the squared length-scales."""
 REMAINING = 1e-6
-"""`inducing: auto` ends when the variance that is left, averaged over the points, is this part of the least noise."""
+"""`inducing: auto` ends when the variance that is left is this part of the least noise, averaged over the points."""
 
 BOXES: dict[str, Box] = {
     "raw_lengthscale": (-4.0, 8.0),
@@ -60,8 +60,11 @@ class Fit:
         return max(self.values)
 
 
-def fit_collapsed(data: TrainingSet, last: LatentGP | None, model: ModelConfig, fit: FitConfig, seed: int) -> Fit:
-    """Fit to `data`; the `last` model, if there is one, is among the starts."""
+def fit_collapsed(
+    data: TrainingSet, last: LatentGP | None, model: ModelConfig, fit: FitConfig, seed: int
+) -> tuple[Fit, Terms]:
+    """Fit to `data`; the `last` model, if there is one, is among the starts. The bound's terms at the end come with it.
+    """
     candidates = starts(data, last, model.noise == "task", fit.restarts, seed)
     ranking = sorted(_settled(data, candidates, model, fit.settling, few=True), key=lambda fit: -fit.best)
     values = [value for rival in ranking for value in rival.values]
@@ -80,8 +83,7 @@ def fit_collapsed(data: TrainingSet, last: LatentGP | None, model: ModelConfig, 
     if model.inducing_inputs == "data":
         names = [name for name in names if name not in INDUCING]
     values += optimise(winner.gp, data, names, fit.evaluations, fit.tolerance, are_uncertain(winner.gp))
-    settle_variances(winner.gp, data)
-    return Fit(winner.gp, values, winner.start)
+    return Fit(winner.gp, values, winner.start), settle_variances(winner.gp, data)
 
 
 def are_uncertain(gp: LatentGP) -> bool:
@@ -90,21 +92,23 @@ def are_uncertain(gp: LatentGP) -> bool:
 
 
 def place(gp: LatentGP, data: TrainingSet, model: ModelConfig, most: int | None = None) -> None:
-    """Put inducing points on the data, where the kernel so far is least certain; at most `most` of them."""
+    """Put inducing points on the data, where the kernel so far leaves the bound most to pay; at most `most` of them."""
     rate_x, rate_h, amplitude = gp.values
     tasks, inputs = data.valid.nonzero()[:, 0], data.x[data.valid]
     points = torch.cat([inputs * rate_x, (gp.mean * rate_h)[tasks]], -1).detach()
     size, enough = (model.inducing, 0.0)
     if size == "auto":
-        size, enough = model.inducing_cap, REMAINING * (gp.noise.min() * gp.log_ratio.min().exp() / amplitude).item()
-    chosen = greedy_variance(points, min(size, most or size), enough)
+        size, enough = model.inducing_cap, REMAINING * (gp.noise.min() / amplitude).item()
+    weights = (-gp.log_ratio).exp().detach()[tasks]
+    chosen = greedy_variance(points, weights, min(size, most or size), enough)
     gp.place_inducing(inputs[chosen], tasks[chosen])
 
 
-def settle_variances(gp: LatentGP, data: TrainingSet) -> None:
+def settle_variances(gp: LatentGP, data: TrainingSet) -> Terms:
     """Set t to its optimum given all else: the data's term is nearly linear in t, so dF/dt = G + 1/(2t) - 1/2 = 0.
 
-    Gradients in log t are a thousandth of those in the kernel, so L-BFGS alone would hardly move them.
+    Gradients in log t are a thousandth of those in the kernel, so L-BFGS alone would hardly move them. The bound's
+    terms after that.
     """
     terms, before = gp.terms(data), gp.log_variance.detach().clone()
     (gradient,) = torch.autograd.grad(terms.data, gp.log_variance)
@@ -112,11 +116,13 @@ def settle_variances(gp: LatentGP, data: TrainingSet) -> None:
         curvature = (-2.0 * gradient / gp.variance).clamp(min=0.0)
         gp.log_variance.copy_(-torch.log1p(curvature))
         try:
-            better = bool(gp.terms(data).total >= terms.total)
+            after = gp.terms(data)
         except FitError:
-            better = False
-        if not better:
-            gp.log_variance.copy_(before)
+            after = terms
+        if after.total > terms.total:
+            return after
+        gp.log_variance.copy_(before)
+    return terms
 
 
 def _settled(

@@ -163,20 +163,20 @@ def _climb(evaluate: Callable[[Tensor, Tensor], _Step], n: Tensor, steps: int) -
     here = evaluate(active, n)
     hessian, damping = here.curvature, torch.full_like(here.value, 1e-3)
     for _ in range(steps):
-        model = hessian[active]
-        damped = model + torch.diag_embed(damping[active, None] * model.diagonal(dim1=-2, dim2=-1))
-        move = torch.linalg.solve(damped, here.gradient[active].unsqueeze(-1)).squeeze(-1)
+        damped = hessian + torch.diag_embed(damping[:, None] * hessian.diagonal(dim1=-2, dim2=-1))
+        moves = torch.linalg.solve(damped, here.gradient.unsqueeze(-1)).squeeze(-1)
+        promised = (moves * here.gradient).sum(-1)
+        active = active[promised[active] > 1e-3 + 1e-7 * here.value[active].abs()]
+        if not len(active):
+            break
+        move = moves[active]
         there = evaluate(active, n[active] + move)
-        hessian[active] = _bfgs(model, move, here.gradient[active] - there.gradient)
-        promised = (move * here.gradient[active]).sum(-1)
+        hessian[active] = _bfgs(hessian[active], move, here.gradient[active] - there.gradient)
         better = there.value > here.value[active]
         moved = active[better]
         n[moved] += move[better]
         here.update(moved, there, better)
         damping[active] = torch.where(better, damping[active] * 0.1, damping[active] * 4.0)
-        active = active[promised > 1e-3 + 1e-7 * here.value[active].abs()]
-        if not len(active):
-            break
     return here
 
 

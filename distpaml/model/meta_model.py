@@ -121,9 +121,9 @@ def fit_model(
     training, inputs, targets = training_set(data, model, fit.shards, seed, pool, device)
     first = None if last is None else _warm_start(last.to(device), data, inputs, targets, training.descriptors, starts)
     if fit.kind == "collapsed":
-        result = fit_collapsed(training, first, model, fit, seed)
+        result, terms = fit_collapsed(training, first, model, fit, seed)
         gp = result.gp
-        posterior, terms = Posterior.collapsed(gp, training), gp.terms(training)
+        posterior = Posterior.collapsed(gp, training)
     else:
         result, q = fit_stochastic(training, first, model, fit, seed)
         gp = result.gp

@@ -1,7 +1,8 @@
 """Where inducing points and embeddings start.
 
 Inducing points: greedy conditional variance, the pivots of a pivoted Cholesky factorisation of the kernel matrix of
-all points (Burt, Rasmussen & van der Wilk 2020); memory O(points x L), never the full matrix.
+all points (Burt, Rasmussen & van der Wilk 2020); memory O(points x L), never the full matrix. A point of a task with
+noise ratio r counts by 1 / r, since the bound pays (variance left) / (2 r sigma_d^2) for it.
 Embeddings: the descriptors' principal components first, since alike descriptors mostly mean alike tasks; then
 random ones, since local optima are real.
 """
@@ -13,10 +14,11 @@ from distpaml.model.device import normal
 
 
 @torch.no_grad()
-def greedy_variance(points: Tensor, size: int, enough: float = 0.0) -> Tensor:
+def greedy_variance(points: Tensor, weights: Tensor, size: int, enough: float = 0.0) -> Tensor:
     """Indices of at most `size` of the points [M, D], each the one with the largest variance given those before it.
 
-    Ends early when the variance that is left is below `enough`, averaged over the points; the kernel's is 1.
+    Variances count by their weights [M]. Ends early when what is left of them is below `enough`, averaged over the
+    points; the kernel's variance is 1.
     """
     size = min(size, len(points))
     remaining = points.new_ones(len(points))
@@ -24,13 +26,13 @@ def greedy_variance(points: Tensor, size: int, enough: float = 0.0) -> Tensor:
     factor = points.new_zeros(size, len(points))
     chosen = torch.empty(size, dtype=torch.long, device=points.device)
     for step in range(size):
-        pivot = int(remaining.argmax())
+        pivot = int((weights * remaining).argmax())
         chosen[step] = pivot
         column = (points @ points[pivot] - squares - squares[pivot]).exp()
         column -= factor[:step].T @ factor[:step, pivot]
         factor[step] = column / remaining[pivot].clamp(min=1e-10).sqrt()
         remaining = (remaining - factor[step].square()).clamp_(min=0.0)
-        if remaining.mean() < enough:
+        if (weights * remaining).mean() < enough:
             return chosen[: step + 1]
         remaining[chosen[: step + 1]] = -1.0
     return chosen
