@@ -23,7 +23,7 @@ them, and then with them.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import torch
@@ -61,11 +61,11 @@ class Described:
         error = (self.descriptors - mean) / variance
         slope = error.unsqueeze(-1) * d_mean
         slope += 0.5 * (error.square() - 1.0 / variance).unsqueeze(-1) * d_variance
-        return _Step(
-            step.value - 0.5 * (error.square() * variance + variance.log()).sum(-1),
-            step.gradient + slope.sum(1),
-            step.curvature + self._curvature(variance, d_mean),
-            step.log_ratio,
+        return replace(
+            step,
+            value=step.value - 0.5 * (error.square() * variance + variance.log()).sum(-1),
+            gradient=step.gradient + slope.sum(1),
+            curvature=step.curvature + self._curvature(variance, d_mean),
         )
 
     def curvature(self, n: Tensor) -> Tensor:
@@ -85,12 +85,14 @@ class _Step:
     gradient: Tensor  # [B, Q]
     curvature: Tensor  # [B, Q, Q]
     log_ratio: Tensor  # [B], of the best noise ratios
+    pull: Tensor  # [B, L], the gradient in kappa of half of what the variances lack of their prior
 
     def update(self, tasks: Tensor, other: "_Step", rows: Tensor) -> None:
         """Take over all but the curvature in `rows` of another for `tasks`."""
         self.value[tasks] = other.value[rows]
         self.gradient[tasks] = other.gradient[rows]
         self.log_ratio[tasks] = other.log_ratio[rows]
+        self.pull[tasks] = other.pull[rows]
 
 
 @torch.no_grad()
@@ -148,7 +150,7 @@ def _infer_block(
     n = _best_start(posterior, kx, y, starts, described, numbers if task_noise else None)
     _climb(partial(evaluate, spread=False), n, steps)
     here = _climb(partial(evaluate, spread=True), n, steps)
-    bend = _second_derivatives(posterior, kx, y, n) * (-here.log_ratio).exp()[:, None]
+    bend = _second_derivatives(posterior, kx, y, n, here.pull) * (-here.log_ratio).exp()[:, None]
     if described is not None:
         bend = bend - described.curvature(n).diagonal(dim1=-2, dim2=-1)
     return Latents(n, 1.0 / (1.0 - bend.clamp(max=0.0)), here.log_ratio.exp())
@@ -247,8 +249,9 @@ def _evaluate(
     curvature = torch.einsum("btqd,btrd->bqr", jacobian, jacobian)
     gradient = torch.einsum("btqd,btd->bq", jacobian, residual)
     misfit = residual.square().sum((1, 2))
+    pull = torch.zeros_like(kappa)
     if spread:
-        variance, variance_slope = _scaled_variance(posterior, kx, valid, kappa, slope)
+        variance, variance_slope, pull = _scaled_variance(posterior, kx, valid, kappa, slope)
         deviation = variance_slope / (2.0 * variance.sqrt().unsqueeze(-1))  # Jacobian of its root [B, T, Q]
         curvature = curvature + deviation.mT @ deviation
         gradient, misfit = gradient - 0.5 * variance_slope.sum(1), misfit + variance.sum(1)
@@ -263,17 +266,20 @@ def _evaluate(
         precision[:, None] * gradient - n,
         precision[:, None, None] * curvature + torch.eye(n.shape[-1], dtype=n.dtype, device=n.device),
         log_ratio,
+        pull,
     )
 
 
 def _scaled_variance(
     posterior: Posterior, kx: Tensor, valid: Tensor, kappa: Tensor, slope: Tensor
-) -> tuple[Tensor, Tensor]:
-    """sum_d var_d / sigma_d^2 of every point [B, T], and its gradient in n [B, T, Q]."""
+) -> tuple[Tensor, Tensor, Tensor]:
+    """sum_d var_d / sigma_d^2 of every point [B, T], its gradient in n [B, T, Q], and `pull` [B, L]."""
     psi = kx * kappa.unsqueeze(1)
     back = _explained(posterior, psi)
     prior = valid * (posterior.amplitude / posterior.noise).sum()
-    return (prior - (psi * back).sum(-1)).clamp(min=1e-12), -2.0 * (back * kx) @ slope.mT
+    variance = (prior - (psi * back).sum(-1)).clamp(min=1e-12)
+    pull = back.mul_(kx)
+    return variance, -2.0 * pull @ slope.mT, pull.sum(1)
 
 
 def _explained(posterior: Posterior, psi: Tensor) -> Tensor:
@@ -282,14 +288,14 @@ def _explained(posterior: Posterior, psi: Tensor) -> Tensor:
     return (phi.T @ posterior.back).view_as(psi)
 
 
-def _second_derivatives(posterior: Posterior, kx: Tensor, y: Tensor, n: Tensor) -> Tensor:
-    """d^2 g / dh_q^2 at n [B, Q]."""
+def _second_derivatives(posterior: Posterior, kx: Tensor, y: Tensor, n: Tensor, pull: Tensor) -> Tensor:
+    """d^2 g / dh_q^2 at n [B, Q], where the variances have this `pull` [B, L]."""
     kappa, slope, bend = _features(posterior, n)
     outputs = _outputs(posterior, kx, torch.cat([kappa.unsqueeze(1), slope, bend], 1))
     mean, jacobian, bent = outputs[:, :, 0], *outputs[:, :, 1:].chunk(2, dim=2)
     residual = y / posterior.noise.sqrt() - mean
     from_mean = (residual.unsqueeze(2) * bent - jacobian.square()).sum((1, 3))
-    from_variance = ((_explained(posterior, kx * kappa.unsqueeze(1)) * kx) @ bend.mT).sum(1)  # [B, Q]
+    from_variance = torch.einsum("bql,bl->bq", bend, pull)
     for q in range(n.shape[-1]):
         psi = kx * slope[:, q, None]
         from_variance[:, q] += (_explained(posterior, psi) * psi).sum((1, 2))

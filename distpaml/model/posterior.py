@@ -20,8 +20,9 @@ from torch import Tensor
 
 from distpaml.model.collapsed import Whitened, whiten
 from distpaml.model.device import at_once
-from distpaml.model.expectations import expected_kernel, psi2_correction, rbf
+from distpaml.model.expectations import correction_factors, expected_kernel, expm1_, rbf
 from distpaml.model.latent_gp import LatentGP, TrainingSet
+from distpaml.model.shards import panels
 
 PREDICTED = 32
 """Tasks that are predicted together on a GPU; on a CPU each is by itself."""
@@ -131,7 +132,10 @@ class Posterior:
         known = torch.linalg.solve_triangular(self.root, phi.expand(len(self.root), -1, -1), upper=False)
         variance = self.amplitude * ((1.0 - phi.square().sum(0)).clamp(min=0.0) + known.square().sum(-2))  # [D, G T]
         variance = variance.T.unflatten(0, x.shape[:2])  # [G, T, D]
-        unknown = psi2_correction(n, t, self.zh)  # [G, L, L]
-        for d, table in enumerate(self.second):
-            variance[..., d] += ((psi1 @ (table * unknown)) * psi1).sum(-1)
+        left, right = correction_factors(n, t, self.zh)
+        for p in panels(len(self.zh)):  # of symmetric tables, from the diagonal on: what is right of it counts twice
+            unknown = expm1_(left[:, p] @ right[:, p.start :].mT)
+            unknown[..., p.stop - p.start :] *= 2.0
+            for d, table in enumerate(self.second):
+                variance[..., d] += ((psi1[..., p] @ (table[p, p.start :] * unknown)) * psi1[..., p.start :]).sum(-1)
         return mean, variance.clamp(min=0.0)

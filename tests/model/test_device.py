@@ -64,7 +64,7 @@ def test_the_parts_of_inference_on_meta(on_meta):
     starts = inference.coarse_starts(n)
     found = inference._best_start(posterior, kx, data.y, starts, None, data.lengths)
     step = inference._evaluate(posterior, kx, data.y, data.valid, n, data.lengths, spread=True)
-    bent = inference._second_derivatives(posterior, kx, data.y, n)
+    bent = inference._second_derivatives(posterior, kx, data.y, n, step.pull)
     learned = inference._bfgs(step.curvature, n, step.gradient)
     for part, shape in (
         (found, (3, 2)),
