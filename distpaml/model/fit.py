@@ -63,8 +63,7 @@ class Fit:
 def fit_collapsed(
     data: TrainingSet, last: LatentGP | None, model: ModelConfig, fit: FitConfig, seed: int
 ) -> tuple[Fit, Terms]:
-    """Fit to `data`; the `last` model, if there is one, is among the starts. The bound's terms at the end come with it.
-    """
+    """Fit to `data`, with the terms of the bound at the end; the `last` model, if there is one, is among the starts."""
     candidates = starts(data, last, model.noise == "task", fit.restarts, seed)
     ranking = sorted(_settled(data, candidates, model, fit.settling, few=True), key=lambda fit: -fit.best)
     values = [value for rival in ranking for value in rival.values]

@@ -16,7 +16,7 @@ from distpaml.model.meta_model import MetaModel
 from distpaml.model.shards import BoundInputs, Cotangent, Gradient, LocalShards, PartialStatistics, Shard
 from distpaml.runtime.lifeline import die_with_raylet
 from distpaml.runtime.local import LocalTrainer, local_parts
-from distpaml.runtime.shards import RayShards
+from distpaml.runtime.shards import RayShards, packed, unpacked
 from distpaml.select.candidates import Candidates
 from distpaml.select.context import SelectionContext
 from distpaml.select.scoring import Best
@@ -64,12 +64,12 @@ class ShardActor:
         self.fit, self.shard = "", Shard(torch.zeros(0, 0, 0), torch.zeros(0, 0, 0), [])
 
     def forward(self, fit: str, x: Array, y: Array, counts: Array, inputs: BoundInputs) -> PartialStatistics:
-        return self._shard(fit, x, y, counts).forward(inputs)
+        return packed(self._shard(fit, x, y, counts).forward(unpacked(inputs)))
 
     def backward(
         self, fit: str, x: Array, y: Array, counts: Array, inputs: BoundInputs, cotangent: Cotangent
     ) -> Gradient:
-        return self._shard(fit, x, y, counts).backward(inputs, cotangent)
+        return packed(self._shard(fit, x, y, counts).backward(unpacked(inputs), unpacked(cotangent)))
 
     def _shard(self, fit: str, x: Array, y: Array, counts: Array) -> Shard:
         if self.fit != fit:
