@@ -1,9 +1,9 @@
 """The collapsed fit: where to start, what to optimise when, and when to stop.
 
-In every round several starts compete (`starts`), each settled for `fit.settling` evaluations with few inducing points.
-If the last model wins, it goes on as it was. If another does, it meets the last model (in the first round the second
-best) once more, with all inducing points, which are placed by greedy conditional variance under the kernel so far. The
-winner is optimised until the bound stops moving.
+In every round several starts compete (`starts`), each settled for `fit.settling` evaluations: fresh ones first among
+themselves, with few inducing points, since that is quick. The best of them (in the first round the best two) then meets
+those that have the last model's kernel, which only many points do justice to. All inducing points are placed by greedy
+conditional variance under the kernel so far. The winner is optimised until the bound stops moving.
 
 From then on, latents that the data determine to a small part of a length-scale count as points: the terms of the bound
 that the variances t add are nearly constant then, and take half of the time. At the end t is set to its optimum, and
@@ -25,7 +25,7 @@ from distpaml.model.placement import greedy_variance
 from distpaml.model.starts import Start, starts
 
 COMPETING = 200
-"""Inducing points while starts compete."""
+"""Inducing points while fresh starts compete."""
 SHARP = 1e-3
 """Latents count as points while their variances are below this part of the squared length-scales."""
 REMAINING = 1e-6
@@ -64,20 +64,17 @@ def fit_collapsed(
     data: TrainingSet, last: LatentGP | None, model: ModelConfig, fit: FitConfig, seed: int
 ) -> tuple[Fit, Terms]:
     """Fit to `data`, with the terms of the bound at the end; the `last` model, if there is one, is among the starts."""
-    candidates = starts(data, last, model.noise == "task", fit.restarts, seed)
-    ranking = sorted(_settled(data, candidates, model, fit.settling, few=True), key=lambda fit: -fit.best)
-    values = [value for rival in ranking for value in rival.values]
-    winner = ranking[0]
-    if winner.start == "last":
-        winner.gp = candidates[0].gp  # as it was, with the kernel of many inducing points
-        place(winner.gp, data, model)
-    elif len(ranking) > 1:
-        other = ranking[1] if last is None else Fit(last, start="last")
-        final = _settled(data, [Start(fit.start, fit.gp) for fit in (winner, other)], model, fit.settling)
-        winner = max(final, key=lambda fit: fit.best)
-        values += [value for rival in final for value in rival.values]
-    else:
-        place(winner.gp, data, model)
+    known, fresh = starts(data, last, model.noise == "task", fit.restarts, seed)
+    try:
+        ranking = sorted(_settled(data, fresh, model, fit.settling, few=True), key=lambda fit: -fit.best)
+    except FitError:
+        if not known:
+            raise
+        ranking = []
+    finalists = [*known, *(Start(fit.start, fit.gp) for fit in ranking[: 1 if known else 2])]
+    final = _settled(data, finalists, model, fit.settling)
+    values = [value for rival in (*ranking, *final) for value in rival.values]
+    winner = max(final, key=lambda fit: fit.best)
     names = [name for name, _ in winner.gp.named_parameters()]
     if model.inducing_inputs == "data":
         names = [name for name in names if name not in INDUCING]

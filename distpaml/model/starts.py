@@ -28,8 +28,11 @@ class Start:
     gp: LatentGP
 
 
-def starts(data: TrainingSet, last: LatentGP | None, task_noise: bool, restarts: int, seed: int) -> list[Start]:
-    """`last`, `opened` and `scratch`; in the first fit `scratch` and `restarts` - 1 random embeddings."""
+def starts(
+    data: TrainingSet, last: LatentGP | None, task_noise: bool, restarts: int, seed: int
+) -> tuple[list[Start], list[Start]]:
+    """Those with a known kernel, `last` and `opened`, and fresh ones: `scratch`, in the first fit with `restarts` - 1
+    random embeddings beside it."""
     generator = torch.Generator().manual_seed(seed + 1)  # the decoder's base samples are drawn with `seed`
     latent = data.base.shape[-1]
 
@@ -39,9 +42,9 @@ def starts(data: TrainingSet, last: LatentGP | None, task_noise: bool, restarts:
     scratch = Start("scratch", fresh(descriptor_embedding(data.descriptors, latent, generator)))
     if last is None:
         drawn = (normal(len(data.x), latent, like=data.x, generator=generator) for _ in range(restarts - 1))
-        return [scratch, *(Start(f"random-{k}", fresh(embedding)) for k, embedding in enumerate(drawn, start=1))]
+        return [], [scratch, *(Start(f"random-{k}", fresh(embedding)) for k, embedding in enumerate(drawn, start=1))]
     opened = open_dimensions(last, data.descriptors, generator)
-    return [Start("last", last), *([] if opened is None else [Start("opened", opened)]), scratch]
+    return [Start("last", last), *([] if opened is None else [Start("opened", opened)])], [scratch]
 
 
 @torch.no_grad()
