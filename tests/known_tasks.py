@@ -22,3 +22,9 @@ def candidates(h: np.ndarray, variance: float = 0.0) -> Candidates:
     along = np.linspace(0.03, 0.97, len(h))[:, None]
     descriptors = np.array([0.5, 0.5]) + along * np.array([4.5, 1.5])
     return Candidates(descriptors, h, np.full_like(h, variance), len(h))
+
+
+def known_kernel(context: SelectionContext, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The model's kernel between latents [A, Q] and [B, Q], difference by difference."""
+    rate = context.model.posterior.rate_h.numpy()
+    return np.exp(-0.5 * (((a[:, None] - b) * rate) ** 2).sum(-1))

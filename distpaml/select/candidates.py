@@ -37,6 +37,8 @@ class Candidates:
     """Candidates before invalid ones were dropped."""
     fallback: str | None = None
     """What was needed to find any, in words."""
+    encoder: Encoder | None = None
+    """The GP that foresees their latents, if one does; it knows how these go together."""
 
     @classmethod
     def at(cls, latents: Array) -> "Candidates":
@@ -93,7 +95,7 @@ def placing(model: MetaModel, low: Array, high: Array) -> Place:
     encoder = Encoder.fit(model.descriptors.double().numpy(), embedding, spread, low, high)
 
     def place(descriptors: Array) -> Candidates:
-        return Candidates(descriptors, *encoder.encode(descriptors), len(descriptors))
+        return Candidates(descriptors, *encoder.encode(descriptors), len(descriptors), encoder=encoder)
 
     return place
 

@@ -16,6 +16,8 @@ from distpaml.types import Array
 
 INPUTS = 6
 """Inputs that represent an imagined trajectory."""
+GOLDEN = 0.618034 * INPUTS
+"""Times are multiples of the golden ratio, so that they are spread evenly and do not go with the number of tasks."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,10 +49,12 @@ class SelectionContext(Embedded):
     descriptors: Array  # [N, E]
     low: Array  # [E], of the box of descriptors, as high
     high: Array
-    references: Array  # [R, Q], latents that represent the task domain
+    references: Candidates  # R tasks that represent the task domain
     model: MetaModel
     data: Dataset
     """What the model was fitted to."""
+    pending: tuple[Candidates, ...] = ()
+    """The chosen tasks that are not observed yet, as they were foreseen."""
     device: torch.device = CPU  # where utilities that use the model compute
 
     @classmethod
@@ -58,7 +62,7 @@ class SelectionContext(Embedded):
         """After `model` was fitted to `data`; `references` stand for the tasks that count."""
         latents = model.embeddings
         mean, variance = (tensor.double().numpy().copy() for tensor in (latents.mean, latents.variance))
-        return cls(mean, variance, data.descriptors, low, high, references.mean, model, data)
+        return cls(mean, variance, data.descriptors, low, high, references, model, data)
 
     def observing(self, chosen: Candidates) -> "SelectionContext":
         """The context after choosing these tasks, to be known as precisely as the others."""
@@ -68,6 +72,7 @@ class SelectionContext(Embedded):
             mean=np.vstack([self.mean, chosen.mean]),
             variance=np.vstack([self.variance, np.tile(typical, (len(chosen), 1))]),
             descriptors=np.vstack([self.descriptors, chosen.descriptors]),
+            pending=(*self.pending, chosen),
         )
 
     @property
@@ -89,10 +94,11 @@ class SelectionContext(Embedded):
 
     @cached_property
     def inputs(self) -> Tensor:
-        """M inputs [M, dx] that represent a trajectory, in units of the length-scales."""
-        inputs = self.model.inputs.apply(self.data.inputs[self.data.valid])
-        rows = np.linspace(0, len(inputs) - 1, INPUTS).astype(int)
-        return self.tensor(inputs[rows]) * self.posterior.rate_x
+        """M inputs [M, dx] that represent a trajectory, in units of the length-scales: from all tasks and all times."""
+        place = (np.arange(INPUTS) + 0.5) / INPUTS
+        tasks = (place * len(self.data)).astype(int)
+        times = (place * GOLDEN % 1.0 * self.data.counts[tasks]).astype(int)
+        return self.tensor(self.model.inputs.apply(self.data.inputs[tasks, times])) * self.posterior.rate_x
 
     def tensor(self, values: Array) -> Tensor:
         """On `device`, in float64."""

@@ -65,6 +65,16 @@ class Encoder:
         return encoder
 
     @torch.no_grad()
+    def covariance(self, a: Array, b: Array) -> Tensor:
+        """Of the latents of tasks with descriptors [A, E] and [B, E], of which none is in both: [A, B, Q]."""
+        ours, theirs = (_unit(descriptors, self.low, self.high) for descriptors in (a, b))
+        factor = self._factor()
+        half, other = (
+            torch.linalg.solve_triangular(factor, self._kernel(self.scaled, s), upper=False) for s in (ours, theirs)
+        )
+        return (self._kernel(ours, theirs) - half.mT @ other).permute(1, 2, 0)
+
+    @torch.no_grad()
     def encode(self, descriptors: Array) -> tuple[Array, Array]:
         """Mean and variance [K, Q] of the latents of tasks with these descriptors [K, E]."""
         s = _unit(descriptors, self.low, self.high)

@@ -15,7 +15,6 @@ from distpaml.model.collapsed import safe_cholesky
 from distpaml.model.expectations import rbf
 from distpaml.select.candidates import Candidates
 from distpaml.select.context import SelectionContext
-from distpaml.select.latent_process import whitened
 from distpaml.types import Array
 
 JITTER = {torch.float64: 1e-10, torch.float32: 1e-2}
@@ -50,6 +49,11 @@ def information_gain(candidates: Candidates, context: SelectionContext) -> Array
     return torch.stack(gained).sum(0).mean(1).cpu().numpy()
 
 
+def whitened(factor: Tensor, values: Tensor) -> Tensor:
+    """factor⁻¹ values."""
+    return torch.linalg.solve_triangular(factor, values, upper=False)
+
+
 def _half_log_det(covariance: Tensor) -> Tensor:
     """½ log|covariance| [...] of matrices [..., M, M]."""
     factor = safe_cholesky(covariance, "The covariance of an imagined trajectory")
@@ -75,7 +79,7 @@ class Points:
 def _each_output(candidates: Candidates, context: SelectionContext) -> Iterator[Imagined]:
     field = _Field(context)
     c, r, p = (
-        field.points(latents) for latents in (candidates.mean, context.references, context.mean[context.fitted :])
+        field.points(latents) for latents in (candidates.mean, context.references.mean, context.mean[context.fitted :])
     )
     prior = field.prior(c, r)  # [K M, R M]
     for d, noise in enumerate(context.posterior.noise):

@@ -16,9 +16,10 @@ from distpaml.select.candidates import Candidates
 from distpaml.select.context import SelectionContext
 from distpaml.select.disagreement import disagreement
 from distpaml.select.information import information_gain, predictive_variance
-from distpaml.select.latent_process import integrated_variance, kernel_surprisal, weighted_variance
+from distpaml.select.latent_process import kernel_surprisal
 from distpaml.select.space_filling import descriptor_maximin, latent_maximin
 from distpaml.select.surprisal import surprisal
+from distpaml.select.task_process import integrated_deviation, integrated_variance, weighted_variance
 from distpaml.types import Array
 
 Utility = Callable[[Candidates, SelectionContext], Array]
@@ -29,6 +30,7 @@ UTILITIES: dict[str, Utility] = {
         surprisal,
         kernel_surprisal,
         integrated_variance,
+        integrated_deviation,
         weighted_variance,
         predictive_variance,
         information_gain,
