@@ -109,15 +109,16 @@ class SelectionConfig(Section):
     """Tasks chosen at once."""
     choices: List[List[float]] | None = None
     """One's own set of descriptors to choose from, a row of numbers each, in the order of the descriptor."""
-    target: dict[str, Interval] = Field(default_factory=dict)
-    """Tasks that count: intervals of descriptors by name; utilities that average over tasks keep to these."""
+    target: dict[str, Interval] | List[List[float]] = Field(default_factory=dict)
+    """Tasks that count, to which utilities that average over tasks keep: intervals of descriptors by name, or rows of
+    descriptors, such as a sample of the tasks to come."""
 
-    @field_validator("choices")
+    @field_validator("choices", "target")
     @classmethod
-    def _table(cls, choices: tuple[tuple[float, ...], ...] | None) -> tuple[tuple[float, ...], ...] | None:
-        if choices is not None and (len({len(row) for row in choices}) != 1 or not choices[0]):
+    def _table(cls, rows: Any) -> Any:
+        if isinstance(rows, tuple) and (len({len(row) for row in rows}) != 1 or not rows[0]):
             raise ValueError("should be a list of at least one row of numbers, all equally long")
-        return choices
+        return rows
 
 
 class EvaluationConfig(Section):

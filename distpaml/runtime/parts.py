@@ -43,10 +43,10 @@ class RaySimulator:
 
 
 class RayTrainer:
-    """The trainer fits; it and the workers evaluate the test tasks while the loop continues."""
+    """The trainer fits; the evaluators, of which it is one, evaluate the test tasks while the loop continues."""
 
-    def __init__(self, trainer: Any, workers: Sequence[Any], hosts: Sequence[Any]) -> None:
-        self.trainer, self.evaluators, self.hosts = trainer, [trainer, *workers], hosts
+    def __init__(self, trainer: Any, evaluators: Sequence[Any], hosts: Sequence[Any]) -> None:
+        self.trainer, self.evaluators, self.hosts = trainer, evaluators, hosts
 
     def fit(self, data: Dataset, round: int, last: MetaModel | None, latents: Array | None) -> MetaModel:
         (model,) = fetch([self.trainer.fit.remote(data, round, last, latents, self.hosts)])
@@ -63,7 +63,7 @@ class RayTrainer:
 
 
 class RayScorer:
-    """Every worker ranks its part and returns its best."""
+    """Every actor ranks its part and returns its best."""
 
     def __init__(self, workers: Sequence[Any]) -> None:
         self.workers = workers
@@ -87,10 +87,16 @@ def ray_parts(config: ExperimentConfig) -> Iterator[Parts]:
         workers = [_start(WorkerActor, plain, config) for _ in range(config.runtime.workers)]
         hosts = [_start(ShardActor, plain, threads) for _ in range(shard_hosts(config))]
         try:
-            yield RaySimulator(workers), RayTrainer(trainer, workers, hosts), RayScorer(workers)
+            evaluators, scorers = who_computes(config, trainer, workers)
+            yield RaySimulator(workers), RayTrainer(trainer, evaluators, hosts), RayScorer(scorers)
         finally:
             for actor in (*workers, *hosts, trainer):
                 ray.kill(actor)
+
+
+def who_computes(config: ExperimentConfig, trainer: Any, workers: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """Which actors evaluate the model and which score candidates: where the trainer has a GPU, it does both alone."""
+    return ([trainer], [trainer]) if config.runtime.gpus else ([trainer, *workers], list(workers))
 
 
 def _start(actor: type, options: dict[str, Any], *arguments: Any) -> Any:

@@ -33,12 +33,15 @@ def test_the_task_with_the_least_test_error_is_added(monkeypatch):
     assert found == pytest.approx([first.record.rmse, min(errors)])
 
 
-def test_it_stands_beside_lhs_and_the_oracle(monkeypatch, capsys):
+def test_it_stands_beside_methods_and_the_oracle(monkeypatch, capsys):
     monkeypatch.setattr(greedy, "CANDIDATES", 2)
     assert main(["greedy", "--experiment", "cartpole", "--seeds", "1", *OVERRIDES]) == 0
     out = capsys.readouterr().out
-    rows = np.array(re.findall(r"cartpole 0 (\d+): (\S+), (\S+), (\S+)\n", out), dtype=float)
+    rows = np.array(re.findall(r"cartpole 0 (\d+): (\S+), (\S+), (\S+), (\S+)\n", out), dtype=float)
     assert rows[:, 0].tolist() == [0, 1]
-    assert rows[0, 1] == rows[0, 2] == pytest.approx(rounds_of("rounds=1")[0].record.rmse, abs=1e-4)
-    assert rows[0, 3] == rows[1, 3] == pytest.approx(rounds_of("method=oracle", "rounds=1")[0].record.rmse, abs=1e-4)
+    assert rows[0, 1] == rows[0, 2] == rows[0, 3] == pytest.approx(rounds_of("rounds=1")[0].record.rmse, abs=1e-4)
+    assert rows[0, 4] == rows[1, 4] == pytest.approx(rounds_of("method=oracle", "rounds=1")[0].record.rmse, abs=1e-4)
+    best, ours, other = rows[:, 1:4].mean(0)
+    (share,) = re.findall(r"has (-?\d+) % of the possible gain over lhs", out)
+    assert int(share) == pytest.approx(100 * (other - ours) / (other - best), abs=1)
     assert "greedy-cartpole" in out

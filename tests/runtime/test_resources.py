@@ -2,6 +2,7 @@ import pytest
 from tiny import tiny
 
 from distpaml.errors import UserError
+from distpaml.runtime.parts import who_computes
 from distpaml.runtime.resources import bundles, check_fits, fits, refusal
 
 LAPTOP = {"CPU": 2.0}
@@ -50,3 +51,9 @@ def test_a_refusal_says_what_is_needed_and_what_is_there():
     with pytest.raises(UserError, match="2 machines have 2 CPU; 2 CPU"):
         check_fits(tiny("runtime.threads=3"), [LAPTOP, LAPTOP])
     assert refusal(tiny(), [LAPTOP]) is None
+
+
+def test_a_trainer_with_a_gpu_evaluates_and_scores_alone_since_workers_see_none():
+    without, with_gpu = tiny("runtime.kind=ray"), tiny("runtime.kind=ray", "runtime.gpus=0.5")
+    assert who_computes(without, "trainer", ["a", "b"]) == (["trainer", "a", "b"], ["a", "b"])
+    assert who_computes(with_gpu, "trainer", ["a", "b"]) == (["trainer"], ["trainer"])

@@ -35,6 +35,14 @@ def test_a_target_narrows_them():
     assert (found[:, 1].min(), found[:, 1].max()) == (0.5, 2.0)
 
 
+def test_a_target_may_be_the_tasks_themselves():
+    rows = [[1.0, 1.0], [1.0, 1.0], [4.0, 0.7]]
+    assert sorted(references(f"selection.target={rows}").tolist()) == rows
+    many = [[0.5 + 0.01 * i, 1.0] for i in range(200)]
+    sample = references(f"selection.target={many}")
+    assert len(np.unique(sample[:, 0])) == len(sample) == REFERENCES
+
+
 def test_of_choices_they_are_those_in_the_target():
     everything = references(f"selection.choices={CHOICES}")
     assert sorted(map(tuple, everything)) == sorted(map(tuple, CHOICES))
@@ -61,6 +69,12 @@ def test_a_target_moves_the_choice_of_utilities_that_average_over_the_domain():
         (["selection.target.pole_mas=[1, 2]"], "'pole_mas', which no descriptor has; the nearest is pole_mass"),
         (["selection.target.pole_mass=[1, 9]"], r"pole_mass in \[1, 9\], but descriptors have it in \[0.5, 5\]"),
         (["selection.target.pole_mass=[2, 1]"], "low < high"),
+        (
+            ["selection.target=[[1, 1], [1, 7]]"],
+            r"\[1.0, 7.0\] \(pole_mass, pole_length\), which lies outside of the box",
+        ),
+        (["selection.target=[[1, 1, 1]]"], "rows of 3 numbers, but a descriptor is pole_mass, pole_length"),
+        (["selection.target=[[1, 1], [1]]"], "all equally long"),
         (
             [f"selection.choices={CHOICES}", "selection.target.pole_mass=[1, 1.2]"],
             "leaves none of the 12 descriptors that can be chosen",
