@@ -71,7 +71,7 @@ METHODS: dict[str, MethodInfo] = {
             "square",
             expect="Real tasks, and a utility that lowers the uncertainty about the whole family: the default.",
             chooses=True,
-            utility="integrated_variance",
+            utility="task_information",
         ),
         MethodInfo("uni", "UNI", "purple", "2 3", "triangle", expect="Uniform draws: the baseline to beat."),
         MethodInfo(

@@ -32,15 +32,19 @@ def integrated_variance(candidates: Candidates, context: SelectionContext) -> Ar
     return TaskProcess.of(context).reductions(candidates).mean(1).cpu().numpy()
 
 
-def integrated_deviation(candidates: Candidates, context: SelectionContext) -> Array:
-    """How much it lowers the standard deviation: u = mean_r √var(r) − √(var(r) − cov(r, c)² / var(c)).
+def task_information(candidates: Candidates, context: SelectionContext) -> Array:
+    """How many nats observing it tells about another task, averaged over the domain (EPIG, of whole tasks).
 
-    Test errors are averaged as deviations, so a domain's worst tasks count less here than in `integrated_variance`.
+    u = mean_r ½ log (var(r) + ν) − ½ log (var(r) − cov(r, c)² / var(c) + ν),      ν = mean_d σ_d² / σ_f²
+
+    Every task counts by the share of its variance that goes, not by the amount, so that a domain's worst tasks do not
+    outweigh all others. ν is the noise in units of the kernel's variance: what lies below cannot be seen.
     """
-    process = TaskProcess.of(context)
+    process, posterior = TaskProcess.of(context), context.posterior
+    noise = (posterior.noise / posterior.amplitude).mean()
     before = process.variances(process.references)
     after = (before - process.reductions(candidates)).clamp(min=0.0)
-    return (before.sqrt() - after.sqrt()).mean(1).cpu().numpy()
+    return (0.5 * ((before + noise) / (after + noise)).log().mean(1)).cpu().numpy()
 
 
 def weighted_variance(candidates: Candidates, context: SelectionContext) -> Array:

@@ -19,7 +19,7 @@ from distpaml.select.information import information_gain, predictive_variance
 from distpaml.select.latent_process import kernel_surprisal
 from distpaml.select.space_filling import descriptor_maximin, latent_maximin
 from distpaml.select.surprisal import surprisal
-from distpaml.select.task_process import integrated_deviation, integrated_variance, weighted_variance
+from distpaml.select.task_process import integrated_variance, task_information, weighted_variance
 from distpaml.types import Array
 
 Utility = Callable[[Candidates, SelectionContext], Array]
@@ -29,8 +29,8 @@ UTILITIES: dict[str, Utility] = {
     for utility in (
         surprisal,
         kernel_surprisal,
+        task_information,
         integrated_variance,
-        integrated_deviation,
         weighted_variance,
         predictive_variance,
         information_gain,

@@ -13,9 +13,9 @@ from distpaml.select.context import SelectionContext
 from distpaml.select.latent_process import JITTER
 from distpaml.select.task_process import (
     TaskProcess,
-    integrated_deviation,
     integrated_variance,
     kernel,
+    task_information,
     weighted_variance,
 )
 
@@ -54,10 +54,12 @@ def test_integrated_variance_is_the_fall_of_a_gps_variance(exact):
     np.testing.assert_allclose(found, (before - after).mean(1), rtol=1e-5)
 
 
-def test_integrated_deviation_is_the_fall_of_a_gps_standard_deviation(exact):
+def test_task_information_is_the_fall_of_a_gps_entropy(exact):
     before, after = before_and_after(exact)
-    found = integrated_deviation(candidates(H), exact)
-    np.testing.assert_allclose(found, (np.sqrt(before) - np.sqrt(after)).mean(1), rtol=1e-4)
+    posterior = exact.model.posterior
+    noise = (posterior.noise / posterior.amplitude).mean().item()
+    expected = 0.5 * np.log((before + noise) / (after + noise)).mean(1)
+    np.testing.assert_allclose(task_information(candidates(H), exact), expected, rtol=1e-4)
 
 
 def with_ratios(context, monkeypatch, ratio):
@@ -126,7 +128,7 @@ def test_a_pending_task_teaches_what_an_observed_one_would(context):
     pool = placing(context.model, context.low, context.high)(
         fine_pool(context.low, context.high, 500, np.random.default_rng(0))
     )
-    for utility in (integrated_variance, integrated_deviation, weighted_variance):
+    for utility in (integrated_variance, task_information, weighted_variance):
         first = int(utility(pool, context).argmax())
         later = context.observing(pool.take(slice(first, first + 1)))
         then = utility(pool, later)

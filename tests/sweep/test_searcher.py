@@ -51,7 +51,7 @@ def test_an_interrupted_random_search_draws_what_it_would_have_drawn():
 
 def test_an_unfinished_sample_goes_on_with_its_own_values():
     own = {"model.inducing": 123, "model.decoder_samples": 8, "fit.evaluations": 77}
-    own["selection.utility"] = "integrated_variance"
+    own["selection.utility"] = "task_information"
     found = drawn(SpaceSearcher(search("optuna"), {1: Sample(own, None, None, closed=False)}, COMMON))
     assert found["sample001"] == own and len(found) == 6
 
