@@ -1,6 +1,7 @@
 """The report: `python -m distpaml.report DIR…` writes one self-contained page about runs and sweeps.
 
-collect.py      directories → runs; unreadable ones are listed and skipped
+collect.py      directories and files → runs; unreadable ones are listed and skipped
+archive.py      runs in one parquet file, without their arrays
 statistics.py   curves over seeds, area under the curve, paired differences with bootstrap intervals
 aggregate.py    differences over several experiments together
 claims.py       the paper's claims, each supported or not, with its numbers
