@@ -14,6 +14,8 @@ payload.py      everything that the page shows, as one tree of plain values
 page.py         that tree and the files in assets/ → one HTML file
 figures.py      the same figures as PDF and PNG, for papers
 image_figures.py   figures of runs whose tasks are described by images
+showcase.py     what the paper's figures show of single runs, in small files: python -m distpaml.report.showcase
+paper_figures.py   these figures, and those of the paper's two traps
 live.py         the same page, live: python -m distpaml.dashboard
 """
 

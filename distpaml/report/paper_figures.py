@@ -37,7 +37,7 @@ def latent_choices(example: Arrays) -> Figure:
 
 
 def decoder_map(example: Arrays) -> Figure:
-    """Trap 1: what latents far from the data decode to. A panel per column of the descriptor, over the plane of latents.
+    """Trap 1: what latents far from the data decode to, a panel per column of the descriptor.
 
     The outlined part is valid: it decodes to a descriptor in the box, so a task can be chosen there.
     """
@@ -96,7 +96,9 @@ def before_and_after(example: Arrays, output: int = -1) -> Figure:
     figure = Figure(figsize=(2.2 * len(truth), 3.4), layout="constrained")
     axes = figure.subplots(2, len(truth), squeeze=False, sharex=True, sharey="col")
     for row, name in zip(axes, ("before", "after"), strict=True):
-        for axis, y, mean, sd in zip(row, truth, example[name][..., output], example[f"{name}_sd"][..., output], strict=True):
+        for axis, y, mean, sd in zip(
+            row, truth, example[name][..., output], example[f"{name}_sd"][..., output], strict=True
+        ):
             axis.fill_between(times, mean - 2 * sd, mean + 2 * sd, color=PREDICTED, alpha=0.25, lw=0)
             axis.plot(times, mean, color=PREDICTED, ls="--", lw=1)
             axis.plot(times, y, ".", color=INK, ms=2)

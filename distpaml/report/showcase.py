@@ -1,4 +1,4 @@
-"""What the paper's figures show of single runs, each in a small file: `python -m distpaml.report.showcase SWEEP… --out DIR`.
+"""What the paper's figures show of single runs, in small files: `python -m distpaml.report.showcase SWEEP… --out DIR`.
 
 Of every experiment, preset and method that chooses, the finished run of the smallest seed becomes
 `EXPERIMENT-PRESET-METHOD.npz`, with N tasks after R rounds, Q latent dimensions and E descriptors:
@@ -81,7 +81,9 @@ def write_showcases(sources: Sequence[Path], out: Path) -> Iterator[Path]:
     out.mkdir(parents=True, exist_ok=True)
     for name, run in sorted(first.items()):
         buffer = BytesIO()
-        np.savez_compressed(buffer, allow_pickle=False, **{key: _compact(value) for key, value in showcase(run).items()})
+        np.savez_compressed(
+            buffer, allow_pickle=False, **{key: _compact(value) for key, value in showcase(run).items()}
+        )
         write_durably(out / f"{name}.npz", buffer.getvalue())
         yield out / f"{name}.npz"
 
