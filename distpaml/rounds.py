@@ -17,6 +17,7 @@ from distpaml.futures import Future
 from distpaml.model.meta_model import MetaModel
 from distpaml.select.calibration import foreseen_errors
 from distpaml.select.methods import CandidateCounts, Selection
+from distpaml.versions import versions
 
 DATA = ("inputs", "targets", "counts", "descriptors")
 """The arrays of a `Dataset`."""
@@ -74,10 +75,12 @@ class Record(_Plain):
     """Seconds spent in each stage, waiting included; everything else is the same in every run of a config."""
     device: str = "cpu"
     """Where the model was fitted: `cpu`, or the name of the GPU, which may change a result by rounding."""
+    versions: Mapping[str, str] = {}
+    """Of the code that made the round: see `distpaml.versions`; empty in records of the first versions."""
 
     def result(self) -> dict[str, Any]:
-        """Everything but the times and the device: what two runs of one config agree on."""
-        return self.model_dump(exclude={"seconds", "device"})
+        """Everything but times, device and versions: what two runs of one config agree on."""
+        return self.model_dump(exclude={"seconds", "device", "versions"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,6 +144,7 @@ class Round:
             start=model.start,
             seconds=stage.seconds,
             device=model.fitted_on,
+            versions=dict(versions()),
             **evaluated.scores.summary(),
         )
         return cls(record, tasks, data, model, evaluated)

@@ -1,10 +1,13 @@
 """Results as one table, in Python and from the shell."""
 
+import json
+import shutil
 import subprocess
 import sys
 
 import pandas as pd
 import pytest
+from sealing import reseal
 from tiny import tiny
 
 import distpaml
@@ -61,7 +64,7 @@ def test_the_command_writes_the_same_table(folder, tmp_path, suffix):
     command = [sys.executable, "-m", "distpaml.results", str(folder), "--out", str(out)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "") and "6 rows" in done.stdout
-    read = pd.read_csv(out) if suffix == "csv" else pd.read_parquet(out)
+    read = pd.read_csv(out) if suffix == "csv" else pd.read_parquet(out).drop(columns=["chosen", "config"])
     pd.testing.assert_frame_equal(read, distpaml.results(folder), check_dtype=False)
 
 
@@ -71,3 +74,74 @@ def test_a_wrong_suffix_is_one_sentence(folder, capsys):
     assert main([str(folder), "--out", "x.xls"]) == 2
     assert capsys.readouterr().err == "error: --out is x.xls, but should end in .csv or .parquet.\n"
     assert callable(distpaml.results)  # although its module was imported
+
+
+def export(source, out, *options):
+    from distpaml.results import main
+
+    assert main([str(source), "--out", str(out), *options]) == 0
+
+
+@pytest.mark.parametrize("choices", [False, True])
+def test_a_file_and_a_folder_of_files_read_as_the_runs_do(folder, tmp_path, choices):
+    export(folder, tmp_path / "results")
+    asked = distpaml.results(folder, choices)
+    assert [path.name for path in (tmp_path / "results").iterdir()] == ["cartpole.parquet"]
+    for source in (tmp_path / "results", tmp_path / "results" / "cartpole.parquet"):
+        read = distpaml.results(source, choices).sort_values(["run", "round"], kind="stable", ignore_index=True)
+        pd.testing.assert_frame_equal(read, asked)
+
+
+def test_a_file_holds_every_record_and_config_whole(folder, tmp_path):
+    from distpaml.report.collect import collect
+
+    export(folder, tmp_path / "x.parquet")
+    there, back = (collect([path]).runs for path in (folder, tmp_path / "x.parquet"))
+    assert [(run.name, run.config, run.records) for run in back] == [(r.name, r.config, r.records) for r in there]
+    raw = pd.read_parquet(tmp_path / "x.parquet")
+    assert raw["preset"].unique().tolist() == ["distpaml"] and raw["versions.torch"].notna().all()
+    assert [len(chosen) for chosen in raw["chosen"]] == [3, 1] * 3
+
+
+def test_merging_adds_runs_replaces_the_same_ones_and_does_not_depend_on_the_order(folder, tmp_path):
+    one, two = tmp_path / "one", tmp_path / "two"
+    for name in "abc":
+        export(folder / name, one)
+    for name in "cabca":
+        export(folder / name, two)
+    assert (one / "cartpole.parquet").read_bytes() == (two / "cartpole.parquet").read_bytes()
+    assert sorted(distpaml.results(one)["run"].unique()) == ["a", "b", "c"]
+    longer = tmp_path / "longer"
+    run_to_end(tiny("rounds=2", "method=uni"), shutil.copytree(folder / "a", longer))  # the same run, continued
+    export(longer, one)
+    assert distpaml.results(one).groupby("run").size().to_dict() == {"b": 2, "c": 2, "longer": 3}
+
+
+def test_a_commit_is_given_to_runs_that_did_not_record_it(folder, tmp_path):
+    old = shutil.copytree(folder / "a", tmp_path / "old")
+    reseal(old, [json.loads(line) | {"versions": {}} for line in (old / "records.jsonl").read_text().splitlines()])
+    export(tmp_path, tmp_path / "x.parquet", "--commit", "abc123")
+    assert distpaml.results(tmp_path / "x.parquet")["versions.commit"].tolist() == ["abc123"] * 2
+    export(folder, tmp_path / "y.parquet", "--commit", "abc123")
+    assert "abc123" not in distpaml.results(tmp_path / "y.parquet")["versions.commit"].tolist()
+
+
+def test_a_csv_file_is_read_as_it_is(folder, tmp_path):
+    export(folder, tmp_path / "x.csv")
+    pd.testing.assert_frame_equal(distpaml.results(tmp_path / "x.csv"), pd.read_csv(tmp_path / "x.csv"))
+    assert len(distpaml.results([tmp_path / "x.csv", folder / "a"])) == 8
+    with pytest.raises(UserError, match=r"x\.csv has a row per round, not per chosen task"):
+        distpaml.results(tmp_path / "x.csv", choices=True)
+
+
+def test_files_of_something_else_are_a_sentence(tmp_path):
+    (tmp_path / "bad.parquet").write_text("nonsense")
+    pd.DataFrame({"round": [0], "run": ["a"]}).to_parquet(tmp_path / "table.parquet")
+    with (
+        pytest.warns(UserWarning, match="bad.parquet cannot be read: it is not a parquet file"),
+        pytest.warns(UserWarning, match="table.parquet is not a file of runs: it has no column chosen"),
+        pytest.raises(UserError, match="has no run with a finished round"),
+    ):
+        distpaml.results(tmp_path)
+    with pytest.raises(UserError, match=r"nowhere\.parquet is not a file"):
+        distpaml.results(tmp_path / "nowhere.parquet")

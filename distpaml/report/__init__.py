@@ -1,6 +1,7 @@
 """The report: `python -m distpaml.report DIR…` writes one self-contained page about runs and sweeps.
 
-collect.py      directories → runs; unreadable ones are listed and skipped
+collect.py      directories and files → runs; unreadable ones are listed and skipped
+archive.py      runs in one parquet file, without their arrays
 statistics.py   curves over seeds, area under the curve, paired differences with bootstrap intervals
 aggregate.py    differences over several experiments together
 claims.py       the paper's claims, each supported or not, with its numbers
@@ -13,6 +14,8 @@ payload.py      everything that the page shows, as one tree of plain values
 page.py         that tree and the files in assets/ → one HTML file
 figures.py      the same figures as PDF and PNG, for papers
 image_figures.py   figures of runs whose tasks are described by images
+showcase.py     what the paper's figures show of single runs, in small files: python -m distpaml.report.showcase
+paper_figures.py   these figures, and those of the paper's two traps
 live.py         the same page, live: python -m distpaml.dashboard
 """
 

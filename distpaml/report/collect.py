@@ -1,4 +1,4 @@
-"""From directories to runs. Damaged runs are left out and listed with the reason."""
+"""From directories and files to runs. Damaged ones are left out and listed with the reason."""
 
 import json
 import os
@@ -11,6 +11,7 @@ from distpaml.catalogue import planned_rounds
 from distpaml.config.yaml_text import read
 from distpaml.errors import UserError
 from distpaml.records import read_records
+from distpaml.report.archive import SUFFIX, read_archive
 from distpaml.rounds import Record
 
 Tree = dict[str, Any]
@@ -25,6 +26,7 @@ class Run:
     """One readable run with at least one finished round."""
 
     path: Path
+    """Its directory; of a run from a file, the file and the run's name: it has no arrays and no model."""
     config: Tree
     """As written, not validated: a report must not need the user's modules."""
     records: list[Record]
@@ -84,18 +86,21 @@ class Collection:
 
 
 def collect(paths: Sequence[Path]) -> Collection:
-    """All runs in sweeps, run directories and folders of them; each once, in a stable order."""
+    """All runs in sweeps, run directories, files of runs, and folders of these; each once, in a stable order.
+
+    A folder's files count if it has no directory of a run: a table that was written into a sweep repeats its runs.
+    """
     found = Collection(paths=[Path(path) for path in paths])
     seen: set[Path] = set()
     for path in found.paths:
-        if not path.is_dir():
+        if not path.exists():
             found.problems.append(Problem(str(path), "There is no such directory."))
-            continue
-        for folder, sweep in _directories(path, found):
-            resolved = folder.resolve()
+        places = list(_directories(path, found)) if path.is_dir() else [(path, None)] if path.exists() else []
+        for place, sweep in places or [(file, None) for file in sorted(path.glob(f"*{SUFFIX}"))]:
+            resolved = place.resolve()
             if resolved not in seen:
                 seen.add(resolved)
-                _add(folder, sweep, found)
+                _add_file(place, found) if place.is_file() else _add(place, sweep, found)
     return found
 
 
@@ -150,8 +155,19 @@ def _add(folder: Path, sweep: Sweep | None, found: Collection) -> None:
         found.problems.append(Problem(str(folder), f"It is left out. {_sentence(error)}"))
 
 
+def _add_file(file: Path, found: Collection) -> None:
+    try:
+        for name, config, records in read_archive(file):
+            found.runs.append(Run(file / name, _checked_config(config, file), _checked(records, file)))
+    except UserError as error:
+        found.problems.append(Problem(str(file), f"It is left out. {error}"))
+
+
 def _config(path: Path) -> Tree:
-    config = read(path)
+    return _checked_config(read(path), path)
+
+
+def _checked_config(config: Tree, path: Path) -> Tree:
     kinds = {"name": str, "method": str, "seed": int, "rounds": int, "initial": int, "domain": dict, "descriptor": dict}
     for key, kind in kinds.items():
         if not isinstance(config.get(key), kind) or isinstance(config[key], bool):
@@ -167,12 +183,13 @@ def _config(path: Path) -> Tree:
 
 
 def _records(folder: Path) -> list[Record]:
-    records = read_records(folder)
+    return _checked(read_records(folder), folder / "records.jsonl")
+
+
+def _checked(records: list[Record], path: Path) -> list[Record]:
     for number, record in enumerate(records):
         if record.round != number:
-            raise UserError(
-                f"{folder / 'records.jsonl'} is damaged in line {number + 1}: it is of round {record.round}."
-            )
+            raise UserError(f"{path} is damaged in line {number + 1}: it is of round {record.round}.")
     return records
 
 

@@ -15,6 +15,7 @@ from matplotlib.ticker import MaxNLocator, NullLocator
 
 from distpaml.catalogue import MEASURES, METHODS, baselines
 from distpaml.durable_io import write_durably
+from distpaml.report.archive import file_name
 from distpaml.report.packing import unpacked
 from distpaml.report.styles import PALETTE, matplotlib_style
 
@@ -61,7 +62,7 @@ def write_figures(tree: dict[str, Any], folder: Path) -> list[Path]:
                 if figure is None:
                     continue
                 for suffix in ("pdf", "png"):
-                    path = folder / f"{_safe(entry['name'])}-{name}.{suffix}"
+                    path = folder / f"{file_name(entry['name'])}-{name}.{suffix}"
                     contents = BytesIO()
                     figure.savefig(contents, format=suffix, dpi=200)
                     write_durably(path, contents.getvalue())
@@ -71,8 +72,8 @@ def write_figures(tree: dict[str, Any], folder: Path) -> list[Path]:
 
 def curves(entry: dict[str, Any], measures: Sequence[str]) -> Figure:
     """Measures against added tasks, one panel each, mean ± standard error over seeds."""
-    figure = Figure(figsize=(6.8, 2.6), layout="constrained")
-    axes = figure.subplots(1, 2)
+    figure = Figure(figsize=(3.4 * len(measures), 2.6), layout="constrained")
+    axes = figure.subplots(1, len(measures))
     for axis, measure in zip(axes, measures, strict=True):
         for number, group in enumerate(entry["groups"][:MOST]):
             colour, dashes, marker = _style(entry, number)
@@ -251,8 +252,3 @@ def _named(measure: str) -> str:
 def _with_unit(parameter: dict[str, Any]) -> str:
     name = parameter["name"].replace("_", " ")
     return f"{name} ({parameter['unit']})" if parameter["unit"] else name
-
-
-def _safe(name: str) -> str:
-    """A valid file name: letters, digits, and dashes for the rest."""
-    return "".join(character if character.isalnum() or character in "_-" else "-" for character in name)[:80]

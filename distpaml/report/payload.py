@@ -262,7 +262,7 @@ def _details(
         (
             (place, order, group, runs)
             for order, (group, runs) in enumerate(
-                (group, sorted(group.runs, key=lambda run: not run.complete))
+                (group, sorted((run for run in group.runs if run.path.is_dir()), key=lambda run: not run.complete))
                 for part in grouped
                 for group in part.groups
             )
