@@ -11,7 +11,10 @@ decoder's log density log p(psi | h) in it. Where tasks have a noise of their ow
     g(h) = max_r  -S(h) / (2 r) - T D/2 log r - (log r)^2 / (2 s^2),        S(h) = -2 g(h) for r = 1
 
 where r is in closed form: log r = w(c + log(S s^2/2)) - c with c = T D s^2/2 and w(z) the solution of w + log w = z.
-So a task unlike all known ones gets a large r, and predictions that say so.
+So a task unlike all known ones gets a large r. This r pays for what the posterior does not know, too. Predictions have
+that in their variance already, so for them it is found once more, as the r of the largest predictive density:
+
+    sum_td log N(y_td; m_td(n), var_td(n) + r sigma_d^2) - (log r)^2 / (2 s^2)
 
 To first order in t, which is tiny beside the squared length-scales, the bound is stationary where n maximises
 g(n) - |n|^2 / 2 and t_q = 1 / (1 - d^2 g / dh_q^2).
@@ -39,6 +42,8 @@ BLOCK = 10
 """Tasks that are inferred together on a CPU; their features [BLOCK, T, L] stay in cache."""
 GPU_BLOCK = 128
 """Tasks that are inferred together on a GPU."""
+LARGEST, HALVINGS = 20.0, 40
+"""Logarithms of noise ratios for predictions are looked for in [-LARGEST, LARGEST], by that many halvings."""
 
 
 Decode = Callable[[Tensor], tuple[Tensor, Tensor, Tensor, Tensor]]
@@ -153,7 +158,11 @@ def _infer_block(
     bend = _second_derivatives(posterior, kx, y, n, here.pull) * (-here.log_ratio).exp()[:, None]
     if described is not None:
         bend = bend - described.curvature(n).diagonal(dim1=-2, dim2=-1)
-    return Latents(n, 1.0 / (1.0 - bend.clamp(max=0.0)), here.log_ratio.exp())
+    ratio = torch.ones_like(here.log_ratio)
+    if task_noise:
+        mean, variance = posterior.moments(kx * _features(posterior, n)[0].unsqueeze(1))
+        ratio = predictive_log_ratio((y - mean).square(), variance, posterior.noise, valid).exp()
+    return Latents(n, 1.0 / (1.0 - bend.clamp(max=0.0)), ratio)
 
 
 def _climb(evaluate: Callable[[Tensor, Tensor], _Step], n: Tensor, steps: int) -> _Step:
@@ -190,6 +199,22 @@ def best_log_ratio(misfit: Tensor, numbers: Tensor) -> Tensor:
     for _ in range(6):  # Newton's for omega + log omega = argument
         omega = omega * (1.0 + argument - omega.clamp(min=1e-300).log()) / (1.0 + omega)
     return torch.where(numbers > 0, omega - c, 0.0)
+
+
+def predictive_log_ratio(errors: Tensor, variance: Tensor, noise: Tensor, valid: Tensor) -> Tensor:
+    """argmax over log r of sum_td log N(e_td; 0, var_td + r sigma_d^2) - (log r)^2/(2 s^2) [B].
+
+    Squared errors e^2 and variances are [B, T, D], noise is [D]. Found by bisection of the derivative.
+    """
+    low, high = (errors.new_full((len(errors), 1, 1), side * LARGEST) for side in (-1.0, 1.0))
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        own = middle.exp() * noise
+        total = variance + own
+        slope = 0.5 * (own / total * (errors / total - 1.0) * valid.unsqueeze(-1)).sum((1, 2), keepdim=True)
+        rising = slope > middle / RATIO_SPREAD**2
+        low, high = torch.where(rising, middle, low), torch.where(rising, high, middle)
+    return (0.5 * (low + high)).flatten()
 
 
 def _profile(misfit: Tensor, log_ratio: Tensor, numbers: Tensor) -> Tensor:

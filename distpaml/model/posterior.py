@@ -127,11 +127,7 @@ class Posterior:
         """Of the functions of G tasks: x [G, T, dx], n and t [G, Q] -> [G, T, D], [G, T, D]."""
         n, t = n * self.rate_h, t * self.rate_h.square()
         psi1 = rbf(x * self.rate_x, self.zx) * expected_kernel(n, t, self.zh).unsqueeze(1)  # [G, T, L]
-        phi = torch.linalg.solve_triangular(self.chol, psi1.flatten(0, 1).T, upper=False)  # [L, G T]
-        mean = psi1 @ self.alpha
-        known = torch.linalg.solve_triangular(self.root, phi.expand(len(self.root), -1, -1), upper=False)
-        variance = self.amplitude * ((1.0 - phi.square().sum(0)).clamp(min=0.0) + known.square().sum(-2))  # [D, G T]
-        variance = variance.T.unflatten(0, x.shape[:2])  # [G, T, D]
+        mean, variance = self.moments(psi1)
         left, right = correction_factors(n, t, self.zh)
         for p in panels(len(self.zh)):  # of symmetric tables, from the diagonal on: what is right of it counts twice
             unknown = expm1_(left[:, p] @ right[:, p.start :].mT)
@@ -139,3 +135,10 @@ class Posterior:
             for d, table in enumerate(self.second):
                 variance[..., d] += ((psi1[..., p] @ (table[p, p.start :] * unknown)) * psi1[..., p.start :]).sum(-1)
         return mean, variance.clamp(min=0.0)
+
+    def moments(self, psi: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean and variance [G, T, D] of the functions at features psi = k_x * k_h [G, T, L] of known latents."""
+        phi = torch.linalg.solve_triangular(self.chol, psi.flatten(0, 1).T, upper=False)  # [L, G T]
+        known = torch.linalg.solve_triangular(self.root, phi.expand(len(self.root), -1, -1), upper=False)
+        variance = self.amplitude * ((1.0 - phi.square().sum(0)).clamp(min=0.0) + known.square().sum(-2))  # [D, G T]
+        return psi @ self.alpha, variance.T.unflatten(0, psi.shape[:2])

@@ -10,7 +10,7 @@ from scipy.optimize import minimize_scalar
 
 from distpaml.data import Dataset
 from distpaml.model.expectations import expected_kernel, expected_kernel_product, rbf
-from distpaml.model.inference import BLOCK, best_log_ratio, coarse_starts, infer
+from distpaml.model.inference import BLOCK, best_log_ratio, coarse_starts, infer, predictive_log_ratio
 from distpaml.model.latent_gp import RATIO_SPREAD
 from distpaml.model.posterior import Latents, Posterior
 
@@ -74,16 +74,24 @@ def test_without_the_training_embeddings_as_starts_they_are_found_too(fitted, ca
     assert ((found.mean - fitted.embeddings.mean).abs() < 0.5 * fitted.embeddings.variance.sqrt()).all()
 
 
+def variational_ratio(p: Posterior, x: torch.Tensor, y: torch.Tensor, n: torch.Tensor, t: torch.Tensor) -> float:
+    """The noise ratio that is best for the exact bound of one task at q(h) = N(n, diag t)."""
+    divergence = 0.5 * (n.square() + t - 1.0 - t.log()).sum()
+    misfit = -2.0 * (exact_bound(p, x, y, n, t.log()) + divergence)
+    return best_log_ratio(misfit, torch.tensor(float(y.numel()), dtype=torch.float64)).exp().item()
+
+
 @pytest.mark.parametrize("model", ["fitted", "fitted_with_task_noise"])
 @pytest.mark.parametrize("which", ["training", "new"])
 def test_it_agrees_with_a_long_optimisation_of_the_exact_bound(request, cartpole_data, new_data, which, model):
-    """With a noise level per task, at the level that was found."""
+    """With a noise level per task, at the level that is best for what was found."""
     fitted = request.getfixturevalue(model)
-    data = cartpole_data if which == "training" else new_data
+    data, p = cartpole_data if which == "training" else new_data, fitted.posterior
     found = fitted.infer(data)
-    for n, t, r, x, y in zip(found.mean, found.variance, found.ratio, *tensors(fitted, data), strict=True):
-        bound = exact_bound(fitted.posterior, x, y, n, t.log(), r).item()
-        best_n, best_t, best = by_adam(lambda *q, x=x, y=y, r=r: exact_bound(fitted.posterior, x, y, *q, r), n, t.log())
+    for n, t, x, y in zip(found.mean, found.variance, *tensors(fitted, data), strict=True):
+        r = variational_ratio(p, x, y, n, t) if model == "fitted_with_task_noise" else 1.0
+        bound = exact_bound(p, x, y, n, t.log(), r).item()
+        best_n, best_t, best = by_adam(lambda *q, x=x, y=y, r=r: exact_bound(p, x, y, *q, r), n, t.log())
         assert best - bound < 1.5
         assert ((n - best_n).abs() < (0.1 if which == "training" else 2.0) * best_t.sqrt()).all()
         assert ((t / best_t > 0.6) & (t / best_t < 1.7)).all()
@@ -100,8 +108,39 @@ def test_the_best_noise_ratio_is_that_of_a_search(misfit, numbers):
 
 
 def test_noise_ratios_of_training_tasks_are_found_again(fitted_with_task_noise, cartpole_data):
-    found = fitted_with_task_noise.infer(cartpole_data)
-    assert torch.allclose(found.ratio.log(), fitted_with_task_noise.embeddings.ratio.log(), atol=0.5)
+    """Those of the bound, at the latents that were found."""
+    model, found = fitted_with_task_noise, fitted_with_task_noise.infer(cartpole_data)
+    each = zip(found.mean, found.variance, *tensors(model, cartpole_data), strict=True)
+    ratio = [variational_ratio(model.posterior, x, y, n, t) for n, t, x, y in each]
+    np.testing.assert_allclose(np.log(ratio), model.embeddings.ratio.log(), atol=0.5)
+
+
+@pytest.mark.parametrize("shots", [2, 19])
+def test_noise_ratios_for_predictions_are_those_of_the_largest_predictive_density(
+    fitted_with_task_noise, new_data, shots
+):
+    model, data = fitted_with_task_noise, new_data.first(shots)
+    found = model.infer(data)
+    mean, variance = model.predict(data.inputs, found)
+    noise = model.posterior.noise.numpy() * model.targets.scale**2  # [D]
+    for i, ratio in enumerate(found.ratio.tolist()):
+        errors = (data.targets[i] - mean[i])[:shots] ** 2
+        known = (variance[i] - ratio * noise)[:shots]
+
+        def loss(log_ratio, errors=errors, known=known):
+            total = known + np.exp(log_ratio) * noise
+            return 0.5 * (np.log(total) + errors / total).sum() + 0.5 * (log_ratio / RATIO_SPREAD) ** 2
+
+        best = minimize_scalar(loss, bounds=(-20.0, 20.0), method="bounded", options={"xatol": 1e-9})
+        assert loss(np.log(ratio)) - best.fun < 0.15  # not knowing h adds a little variance
+        assert loss(0.0) - best.fun > 0.2, "another ratio would do as well"
+
+
+def test_a_task_without_data_has_the_noise_of_a_typical_one(fitted_with_task_noise):
+    zeros = torch.zeros(2, 5, 4, dtype=torch.float64)
+    none = torch.zeros(2, 5, dtype=torch.bool)
+    found = predictive_log_ratio(zeros, zeros + 1.0, fitted_with_task_noise.posterior.noise, none)
+    assert found.tolist() == pytest.approx([0.0, 0.0], abs=1e-9)
 
 
 def test_a_task_that_the_model_cannot_follow_gets_a_large_noise(fitted_with_task_noise, cartpole_data):
