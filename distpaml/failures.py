@@ -4,6 +4,8 @@ import traceback
 from pathlib import Path
 
 from distpaml.command_line import shown_path
+from distpaml.durable_io import write_durably
+from distpaml.errors import printable
 
 FILE = "error.txt"
 _OTHERS = (str(Path(__file__).parent), "site-packages", "/lib/python", "<frozen")
@@ -14,7 +16,7 @@ def described(error: BaseException) -> str:
     """`ValueError: bad shape (my_arm.py, line 12)`: the deepest line of the user's own code, or else of any."""
     message = " ".join(str(error).split()).rstrip(".")
     name = type(error).__name__
-    return f"{name}{f': {message}' if message else ''}{where(error)}"
+    return printable(f"{name}{f': {message}' if message else ''}{where(error)}")
 
 
 def where(error: BaseException) -> str:
@@ -35,5 +37,5 @@ def text_of(error: BaseException) -> str:
 def keep(error: BaseException, folder: Path) -> Path:
     """Write the traceback into the folder of the run that failed; returns the file."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / FILE).write_text(text_of(error), encoding="utf-8")
+    write_durably(folder / FILE, text_of(error).encode(errors="backslashreplace"))
     return folder / FILE

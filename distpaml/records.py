@@ -5,16 +5,19 @@
     round-07/arrays.npz   the tasks that the round added and their data, the embeddings, the scores of every test task
     round-07/model.safetensors   the model; only the newest round keeps its own
     lock                  held while a run writes here
+    damaged-1/            what a repair set aside
 
 A round is finished once its line in records.jsonl is complete, and its files are safe on disk before the line is
 written. So a run that is killed at any moment resumes from the last finished round, with the same results. The line
 holds checksums of itself and of its files (`distpaml.checksums`). A run that finds one broken stops before it writes
-anything; with `repair` it goes back to the last round of which everything is whole.
+anything; `distpaml.runtime.repair` goes back to the last round of which everything is whole.
 """
 
+import re
+import shlex
 import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Self
@@ -23,18 +26,18 @@ import numpy as np
 from pydantic import ValidationError
 
 from distpaml.checksums import DamagedError, Line, checksum, read_verified, sealed, verified
+from distpaml.command_line import counted
 from distpaml.config import ExperimentConfig
 from distpaml.data import Dataset
 from distpaml.durable_io import append_durably, cut, locked, sync_folder, write_durably
 from distpaml.errors import UserError
-from distpaml.extension import as_begun, extended
+from distpaml.extension import as_begun, check_same, extended
 from distpaml.failures import FILE
 from distpaml.model.meta_model import MetaModel
 from distpaml.model.storage import load_model, serialised
 from distpaml.rounds import DATA, Record, Round, State
 
-FREE = ("out", "runtime")
-"""Keys that may differ when a run is continued: they change no result by more than rounding."""
+CONFIG, LINES = "config.yaml", "records.jsonl"
 
 
 class RunDirectory:
@@ -43,17 +46,14 @@ class RunDirectory:
     Waits up to `patience` seconds for another process that writes into it.
     """
 
-    def __init__(self, path: Path, config: ExperimentConfig, patience: float = 0.0, repair: bool = False) -> None:
-        self.path, self.config, self.patience, self.repair = path, config, patience, repair
+    def __init__(self, path: Path, config: ExperimentConfig, patience: float = 0.0) -> None:
+        self.path, self.config, self.patience = path, config, patience
         self.records: list[Record] = []
         self._digest = ""  # of the last line
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
             stack.enter_context(locked(self.path, "Another run", self.patience))
-            if self.repair:
-                self._go_back()
-            self._check()
             self._recover()
             self._extend()
             self._held = stack.pop_all()
@@ -74,10 +74,10 @@ class RunDirectory:
         number = round.record.round
         buffer = BytesIO()
         np.savez(buffer, allow_pickle=False, **round.arrays())
-        files = {_arrays_file(number): buffer.getvalue(), _model_file(number): serialised(round.model)}
+        files = {arrays_file(number): buffer.getvalue(), model_file(number): serialised(round.model)}
         folder = self.path / _folder(number)
-        with _writing(folder):
-            if not self._config.exists():
+        with writing(folder):
+            if number == 0:
                 write_durably(self._config, self.config.to_yaml().encode())
                 sync_folder(self.path)
             shutil.rmtree(folder, ignore_errors=True)  # left by an interrupted attempt
@@ -87,160 +87,169 @@ class RunDirectory:
             sync_folder(folder)
             sync_folder(self.path)
             if number == 0:
-                files = {"config.yaml": self._config.read_bytes(), **files}
+                files = {CONFIG: self._config.read_bytes(), **files}
         checksums = {name: checksum(contents) for name, contents in files.items()}
         line, digest = sealed(round.record.model_dump_json(), checksums, self._digest)
-        with _writing(self._lines):
+        with writing(self._lines):
             append_durably(self._lines, line)
         self.records.append(round.record)
         self._digest = digest
-        with _writing(self.path):
+        with writing(self.path):
             for model in self.path.glob("round-*/model.safetensors"):
                 if model.parent != folder:
                     model.unlink()
 
     @property
     def _config(self) -> Path:
-        return self.path / "config.yaml"
+        return self.path / CONFIG
 
     @property
     def _lines(self) -> Path:
-        return self.path / "records.jsonl"
-
-    def _check(self) -> None:
-        """Nothing but this experiment may be here. Until its first round is finished, not even its config is."""
-        if self._config.exists():
-            check_same(ExperimentConfig.from_yaml(self._config), self.config, self.path)
-        elif others := [file.name for file in self.path.iterdir() if file.name not in ("lock", FILE)]:
-            raise UserError(f"{self.path} is not the directory of a run: it has {min(others)} but no config.yaml.")
-
-    def _extend(self) -> None:
-        """Write down that there will be more rounds than the run was begun with."""
-        if not self._config.exists():
-            return
-        text = _read(self._config).decode()
-        if ExperimentConfig.from_yaml(self._config).rounds < self.config.rounds:
-            with _writing(self._config):
-                write_durably(self._config, extended(text, self.config.rounds).encode())
-                sync_folder(self.path)
+        return self.path / LINES
 
     def _recover(self) -> None:
         """Read the finished rounds, and drop a line that was cut off at the end of the file."""
-        contents = _read(self._lines) if self._lines.exists() else b""
+        contents = read(self._lines) if self._lines.exists() else b""
         lines = list(verified(contents, self._lines, _remedy(self.path)))
+        self._check(lines)
         for line in lines:
             for name in line.files:
                 if line is lines[-1] or not name.endswith(".safetensors"):
-                    _verify(self.path, line, name)
-        self.records = [_record(line, self._lines) for line in lines]
+                    verify(self.path, line, name)
+        self.records = [record_of(line, self._lines) for line in lines]
         self._digest = lines[-1].digest if lines else ""
         whole = sum(line.size for line in lines)
         if whole < len(contents):
-            with _writing(self._lines):
+            with writing(self._lines):
                 cut(self._lines, whole)
 
-    def _go_back(self) -> None:
-        """Drop every round after the last whole one: with its line, its arrays and all before it, and its model."""
-        contents = _read(self._lines) if self._lines.exists() else b""
-        rounds = read = whole = kept = 0
-        with suppress(DamagedError):
-            for line in verified(contents, self._lines, ""):
-                for name in line.files:
-                    if name != _model_file(rounds):
-                        _verify(self.path, line, name)
-                    if name == "config.yaml":
-                        self._check()  # another experiment is not repaired but refused
-                rounds, read = rounds + 1, read + line.size
-                with suppress(DamagedError):
-                    _verify(self.path, line, _model_file(rounds - 1))
-                    whole, kept = rounds, read
-        if whole == contents.count(b"\n"):
-            return
-        with _writing(self.path):
-            for folder in self.path.glob("round-*"):
-                if int(folder.name.removeprefix("round-")) >= whole:
-                    shutil.rmtree(folder)
-            if whole:
-                write_durably(self._lines, contents[:kept])
-            else:
-                self._config.unlink(missing_ok=True)
-                self._lines.unlink()
-            sync_folder(self.path)
+    def _check(self, lines: Sequence[Line]) -> None:
+        """Nothing but this experiment may be here. Until its first round is finished, not even its config is."""
+        if lines:
+            verify(self.path, lines[0], CONFIG)
+        if (last := max(round_folders(self.path), default=0)) > len(lines):  # a killed run leaves the next one
+            found = f"{self._lines} has {counted(len(lines), 'round')}, but {_folder(last)} is there"
+            raise DamagedError(f"{found}; {_remedy(self.path)}.")
+        if self._config.exists():
+            check_same(read_config(self.path), self.config, self.path)
+        elif others := [file.name for file in self.path.iterdir() if file.name not in ("lock", FILE)]:
+            found = f"it has {min(others)} but no config.yaml"
+            raise UserError(f"{self.path} is not the directory of a run: {found}; choose another directory.")
+
+    def _extend(self) -> None:
+        """Write down that there will be more rounds than the run was begun with."""
+        if self.records and read_config(self.path).rounds < self.config.rounds:
+            with writing(self._config):
+                text = read(self._config).decode()
+                write_durably(self._config, extended(text, self.config.rounds).encode())
+                sync_folder(self.path)
 
 
 def read_records(path: Path) -> list[Record]:
     """The finished rounds of the run in `path`, which may still be running; changes nothing."""
-    file = path / "records.jsonl"
-    lines = list(verified(_read(file), file, _remedy(path)))
+    lines = _read_lines(path)
     if lines:
-        _verify(path, lines[0], "config.yaml")
-    return [_record(line, file) for line in lines]
+        verify(path, lines[0], CONFIG)
+    return [record_of(line, path / LINES) for line in lines]
 
 
 def read_arrays(path: Path, round: int) -> dict[str, Any]:
     """The arrays of one finished round of the run in `path`."""
-    contents = _verify(path, _line(path, round), _arrays_file(round))
-    with np.load(BytesIO(contents), allow_pickle=False) as arrays:
+    return arrays_of(path, _read_line(path, round), round)
+
+
+def arrays_of(path: Path, line: Line, round: int) -> dict[str, Any]:
+    """The arrays of the round with this line."""
+    with np.load(BytesIO(verify(path, line, arrays_file(round))), allow_pickle=False) as arrays:
         return dict(arrays)
 
 
 def read_data(path: Path, round: int) -> Dataset:
     """What the model of a finished round was fitted to: the tasks of this round and of all before it."""
-    parts = [read_arrays(path, number) for number in range(round + 1)]
-    return Dataset.concatenate([Dataset(**{name: arrays[name] for name in DATA}) for arrays in parts])
+    return Dataset.concatenate([data_of(read_arrays(path, number)) for number in range(round + 1)])
+
+
+def data_of(arrays: Mapping[str, Any]) -> Dataset:
+    """The new tasks of the round with these arrays."""
+    return Dataset(**{name: arrays[name] for name in DATA})
 
 
 def read_model(path: Path, round: int) -> MetaModel:
     """The model of the newest finished round of the run in `path`; the others do not keep theirs."""
-    _verify(path, _line(path, round), _model_file(round))
-    return load_model(path / _model_file(round))
+    verify(path, _read_line(path, round), model_file(round))
+    return load_model(path / model_file(round))
 
 
-def model_file(path: Path, round: int) -> Path:
-    """Where the run in `path` keeps the model of its newest round."""
-    return path / _model_file(round)
+def read_config(path: Path) -> ExperimentConfig:
+    """The experiment of the run in `path`."""
+    try:
+        return ExperimentConfig.from_yaml(path / CONFIG)
+    except UserError as error:
+        raise DamagedError(f"{str(error).rstrip('.')}; {config_remedy(path)}.") from error
+
+
+def arrays_file(round: int) -> str:
+    return f"{_folder(round)}/arrays.npz"
+
+
+def model_file(round: int) -> str:
+    """Only that of the newest round is kept."""
+    return f"{_folder(round)}/model.safetensors"
 
 
 def _folder(round: int) -> str:
     return f"round-{round:02d}"
 
 
-def _arrays_file(round: int) -> str:
-    return f"{_folder(round)}/arrays.npz"
-
-
-def _model_file(round: int) -> str:
-    return f"{_folder(round)}/model.safetensors"
+def round_folders(path: Path) -> dict[int, Path]:
+    """By their numbers."""
+    found = ((re.fullmatch(r"round-(\d{2,9})", folder.name), folder) for folder in path.glob("round-*"))
+    return {int(name[1]): folder for name, folder in found if name}
 
 
 def _remedy(path: Path) -> str:
-    return f"restore it from a copy, or add --repair to distpaml.run --out {path} to go back to the last whole round"
+    command = f"python -m distpaml.run --repair --out {shlex.quote(str(path))}"
+    return f"restore it from a copy, or `{command}` goes back to the last whole round"
 
 
-def _verify(path: Path, line: Line, name: str) -> bytes:
-    if name == "config.yaml":
+def config_remedy(path: Path) -> str:
+    """What can be done about a bad config, which no other file can replace."""
+    return (
+        "restore it from a copy, or repeat the command that began the run, experiment and overrides, with --repair; "
+        f"failing both, move {path} away to begin anew"
+    )
+
+
+def verify(path: Path, line: Line, name: str) -> bytes:
+    """The contents of a file of the line, if they are those that were written."""
+    if name == CONFIG:
         return _verified_config(path, line.files[name])
     return read_verified(path / name, line.files[name], _remedy(path))
 
 
 def _verified_config(path: Path, digest: str) -> bytes:
     """The config, which may have been extended since its checksum was taken."""
-    contents = _read(path / "config.yaml")
-    begun = as_begun(contents.decode(errors="replace")).encode()
-    if begun != contents and checksum(begun) == digest:
-        return contents
-    return read_verified(path / "config.yaml", digest, _remedy(path))
+    file = path / CONFIG
+    if file.is_file():
+        contents = read(file)
+        if checksum(as_begun(contents.decode(errors="replace")).encode()) == digest:
+            return contents
+    return read_verified(file, digest, config_remedy(path))
 
 
-def _line(path: Path, round: int) -> Line:
-    file = path / "records.jsonl"
-    lines = list(verified(_read(file), file, _remedy(path)))
+def _read_lines(path: Path) -> list[Line]:
+    return list(verified(read(path / LINES), path / LINES, _remedy(path)))
+
+
+def _read_line(path: Path, round: int) -> Line:
+    lines = _read_lines(path)
     if round >= len(lines):
-        raise UserError(f"{file} has no round {round}; its last one is {len(lines) - 1}.")
+        raise UserError(f"{path / LINES} has no round {round}; its last one is {len(lines) - 1}.")
     return lines[round]
 
 
-def _record(line: Line, file: Path) -> Record:
+def record_of(line: Line, file: Path) -> Record:
+    """What a line of `file` says of its round."""
     try:
         return Record.model_validate(line.values)
     except ValidationError as error:
@@ -249,36 +258,9 @@ def _record(line: Line, file: Path) -> Record:
         ) from error
 
 
-def check_same(kept: ExperimentConfig, now: ExperimentConfig, path: Path) -> None:
-    """Raise if `now` is another experiment than the one in `path`; more rounds are the same experiment, continued."""
-    if now.rounds < kept.rounds:
-        dropped = (
-            f"rounds {now.rounds + 1} to {kept.rounds}" if kept.rounds > now.rounds + 1 else f"round {kept.rounds}"
-        )
-        raise UserError(
-            f"{path} holds {kept.rounds} rounds, and rounds={now.rounds} would drop {dropped}; choose another "
-            f"directory, or rounds={kept.rounds} or more."
-        )
-    now = now.model_copy(update={"rounds": kept.rounds})
-    before, after = (dict(_leaves(config.model_dump())) for config in (kept, now))
-    for key in {**before, **after}:
-        if before.get(key) != after.get(key) and key.partition(".")[0] not in FREE:
-            raise UserError(
-                f"{path} holds another experiment: {key} is {before.get(key)!r} there and {after.get(key)!r} here; "
-                "choose another directory or the same config."
-            )
-
-
-def _leaves(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for key, value in tree.items():
-        if isinstance(value, Mapping) and key not in ("box", "superfluous"):
-            yield from _leaves(value, f"{prefix}{key}.")
-        else:
-            yield prefix + key, value
-
-
 @contextmanager
-def _writing(path: Path) -> Iterator[None]:
+def writing(path: Path) -> Iterator[None]:
+    """An error of the disk as a sentence."""
     try:
         yield
     except OSError as error:
@@ -288,7 +270,8 @@ def _writing(path: Path) -> Iterator[None]:
         ) from error
 
 
-def _read(path: Path) -> bytes:
+def read(path: Path) -> bytes:
+    """The contents of a file, or a sentence."""
     try:
         return path.read_bytes()
     except OSError as error:

@@ -5,12 +5,13 @@ Stop it at any time; the same command continues from the last finished round.
 
 import shlex
 import sys
-from argparse import ArgumentParser
+from argparse import ArgumentParser, Namespace
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
 from rich.table import Table
 
@@ -35,7 +36,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--out", metavar="DIR", help="the run's directory (default: runs/NAME-METHOD-SEED)")
     parser.add_argument("--quick", action="store_true", help="shrink the experiment to about a minute")
     parser.add_argument(
-        "--repair", action="store_true", help="if files are damaged, redo all after the last whole round"
+        "--repair",
+        action="store_true",
+        help="set damaged files aside and go on after the last whole round; without a config, of the run in --out",
     )
     parser.add_argument("--verbose", action="store_true", help="print the traceback of an error in your own code")
     parser.add_argument(
@@ -45,30 +48,42 @@ def main(arguments: list[str] | None = None) -> int:
     console = Console(highlight=False)
     path = Path()
     try:
-        config = load(*config_and_overrides(options.words, options.config), options.quick)
+        config = _config(options)
         path = Path(options.out or config.out or _directory(config, options.quick))
         with remedy("the same command continues from the last finished round."):
-            return _run(config, path, options.repair, options.wandb, console)
+            if options.repair and not _repair(config, path, console):
+                return 0
+            return _run(config, path, options.wandb, console)
     except (UserError, SimulationError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {printable(str(error))}", file=sys.stderr)
         return 2
     except Exception as error:  # of a domain, a utility, a descriptor or a network of the user's own
         file = keep(error, path)
         if options.verbose:
-            print(text_of(error), end="", file=sys.stderr)
-        print(f"error: {described(error)}; the traceback is in {shown_path(file)}.", file=sys.stderr)
+            print(*map(printable, text_of(error).splitlines()), sep="\n", file=sys.stderr)
+        print(printable(f"error: {described(error)}; the traceback is in {shown_path(file)}."), file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("Stopped; the same command continues from the last finished round.", file=sys.stderr)
         return 130
 
 
+def _config(options: Namespace) -> ExperimentConfig:
+    """The experiment that is named; if none is, a repair takes that of the run."""
+    named, overrides = config_and_overrides(options.words, options.config)
+    if options.repair and options.out and not (named or overrides or options.quick):
+        from distpaml.records import read_config
+
+        return read_config(Path(options.out))
+    return load(named, overrides, options.quick)
+
+
 def _directory(config: ExperimentConfig, quick: bool) -> str:
     return f"runs/{config.name}-{config.method}-{config.seed}{'-quick' if quick else ''}"
 
 
-def _run(config: ExperimentConfig, path: Path, repair: bool, wandb: str, console: Console) -> int:
-    console.print(f"{config.name}, {config.method}, seed {config.seed} → {path}", soft_wrap=True, markup=False)
+def _run(config: ExperimentConfig, path: Path, wandb: str, console: Console) -> int:
+    _say(console, f"{config.name}, {config.method}, seed {config.seed} → {path}")
     from distpaml.report import write_report
     from distpaml.runtime.run_experiment import run_experiment  # loads torch: a misspelt key should not wait for it
     from distpaml.tracking import Tracker
@@ -76,7 +91,7 @@ def _run(config: ExperimentConfig, path: Path, repair: bool, wandb: str, console
     records = list["Record"]()
     with _Display(config, console) as display, ExitStack() as tracking:
         tracker = Tracker(config, path, path, path.absolute().name, config.name, wandb, display.say)
-        with closing(run_experiment(config, path, display.stage, repair=repair)) as rounds:
+        with closing(run_experiment(config, path, display.stage)) as rounds:
             for record in rounds:
                 if not records:  # the run is locked now: another process may have been writing
                     tracking.enter_context(tracker)
@@ -92,8 +107,26 @@ def _run(config: ExperimentConfig, path: Path, repair: bool, wandb: str, console
         *([f"W&B: wandb sync --yes {where}/wandb/offline-run-*"] if list(path.glob("wandb/offline-run-*")) else []),
         f"In Python: distpaml.load_run({str(path)!r})",
     ):
-        console.print(printable(line), soft_wrap=True, markup=False)
+        _say(console, line)
     return 0
+
+
+def _repair(config: ExperimentConfig, path: Path, console: Console) -> bool:
+    """Mend the run; whether it goes on here, and not in its sweep."""
+    from distpaml.runtime.repair import repair
+
+    with _Display(config, console) as display:
+        _say(console, repair(config, path, display.stage))
+    sweep = path.absolute().parent.parent
+    if path.absolute().parent.name != "trials" or not (sweep / "sweep.yaml").exists():
+        return True
+    resume = f"python -m distpaml.sweep --resume {shlex.quote(shown_path(sweep))} --retry-failed"
+    _say(console, f"It is a trial of a sweep; continue with: {resume}")
+    return False
+
+
+def _say(console: Console, line: str) -> None:
+    console.print(printable(line), soft_wrap=True, markup=False)
 
 
 def _measures(console: Console) -> tuple[str, ...]:
@@ -122,7 +155,7 @@ class _Display:
         self.bar.update(self.task, completed=round, description=f"round {round}: {stage}")
 
     def say(self, sentence: str) -> None:
-        self.console.print(f"warning: {printable(sentence)}", soft_wrap=True, markup=False)
+        _say(self.console, f"warning: {sentence}")
 
     def finished(self, record: "Record") -> None:
         measures = "  ".join(f"{name} {getattr(record, name):.4f}" for name in _measures(self.console))
@@ -138,7 +171,7 @@ def _table(records: "list[Record]", parameters: list[str], measures: tuple[str, 
     """The errors of every round, mean over the test tasks, and the tasks that it added."""
     units = {"rmse": "std. dev.", "nll": "nats"}
     heads = (f"{name}\n{units[name.partition('_')[0]]}" for name in measures)
-    table = Table("round", "tasks", *heads, f"chosen\n{', '.join(parameters)}")
+    table = Table("round", "tasks", *heads, f"chosen\n{escape(printable(', '.join(parameters)))}")
     for record in records:
         errors = (f"{getattr(record, name):.4f}" for name in measures)
         chosen = "; ".join(

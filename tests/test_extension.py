@@ -42,6 +42,14 @@ def test_an_extended_run_that_is_killed_resumes_with_the_same_results(tmp_path):
     assert results(tmp_path / "killed") == results(tmp_path / "whole")
 
 
+def test_a_run_that_was_extended_before_its_first_round_can_be_extended_again(tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/config.yaml").write_text(tiny("method=uni", "rounds=0").to_yaml())  # killed in round 0
+    for rounds in (1, 2):
+        run_to_end(tiny("method=uni", f"rounds={rounds}"), tmp_path / "run")
+    assert len(results(tmp_path / "run")) == 3
+
+
 def test_fewer_rounds_are_refused_with_what_would_be_lost(tmp_path, capsys):
     run = [*SIZE, "method=uni", "--out", str(tmp_path / "run")]
     assert main([*run, "rounds=2"]) == 0

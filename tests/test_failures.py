@@ -46,6 +46,19 @@ def test_a_run_names_the_line_and_keeps_the_traceback(folder):
     assert done.returncode == 0, done.stderr
 
 
+def test_nothing_of_an_error_steers_the_terminal_or_is_written_through_a_link(folder):
+    precious = folder / "precious"
+    precious.write_text("precious")
+    (folder / "here").mkdir()
+    (folder / "here/error.txt").symlink_to(precious)
+    (folder / "mine.py").write_text(MINE.replace("self.broken", 'int("\\x1b[31m\\udcff")'))
+    words = ["distpaml.run", *SIZE, "domain.name=mine:Mine", "method=uni", "--out", "here"]
+    for more in ([], ["--verbose"]):
+        done = run(folder, *words, *more)
+        assert done.returncode == 1 and "\x1b" not in done.stderr + done.stdout and "ValueError" in done.stderr
+    assert precious.read_text() == "precious" and "ValueError" in (folder / "here/error.txt").read_text()
+
+
 def test_check_names_the_line(folder):
     done = run(folder, "distpaml.domains.check", "mine:Mine")
     assert done.returncode == 1 and "simulate raised AttributeError" in done.stdout

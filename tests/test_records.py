@@ -17,6 +17,7 @@ from distpaml.durable_io import append_durably
 from distpaml.errors import UserError
 from distpaml.model.storage import load_model
 from distpaml.records import RunDirectory, read_arrays, read_records
+from distpaml.runtime.repair import repair
 from distpaml.runtime.run_experiment import run_to_end
 
 CONFIG = tiny("method=paml-pool", "evaluation.shots=[3]")
@@ -100,7 +101,7 @@ def _start(*arguments) -> multiprocessing.Process:
 
 def test_killed_at_every_write_it_ends_like_an_undisturbed_run(tmp_path, undisturbed):
     """Each life dies at the n-th write after the last: of the config, the arrays, the model, the folders, the line."""
-    for at in (1, 2, 1, 2, 3, 4, 5, 2, 6, 4):
+    for at in (1, 2, 3, 4, 5, 6, 7, 2, 6, 4):
         process = _start(CONFIG.to_yaml(), tmp_path / "run", at)
         process.join(60)
         assert process.exitcode == -signal.SIGKILL
@@ -190,11 +191,20 @@ def test_a_damaged_file_is_a_sentence_until_it_is_repaired(copy, undisturbed, fi
         contents[len(contents) // 2] ^= 1
         (copy / file).write_bytes(contents if how == "bit" else b"")
     before = contents_of(copy)
-    with pytest.raises(UserError, match=f"{file}|holds another experiment|but no config.yaml"):
+    with pytest.raises(UserError, match=f"{file} (is damaged|cannot be read)"):
         run_to_end(CONFIG, copy)
     assert contents_of(copy) == before
-    run_to_end(CONFIG, copy, repair=True)
+    repair(CONFIG, copy)
+    run_to_end(CONFIG, copy)
     same_run(copy, undisturbed)
+
+
+def test_records_that_are_gone_are_not_silently_made_again(copy):
+    (copy / "records.jsonl").unlink()
+    before = contents_of(copy)
+    with pytest.raises(UserError, match=r"records.jsonl has 0 rounds, but round-02 is there; .*--repair"):
+        run_to_end(CONFIG, copy)
+    assert contents_of(copy) == before
 
 
 def test_repair_keeps_every_round_up_to_the_last_whole_one(tmp_path, undisturbed):
@@ -206,20 +216,10 @@ def test_repair_keeps_every_round_up_to_the_last_whole_one(tmp_path, undisturbed
         file.write(b'{"round":2}\n')
     with pytest.raises(UserError, match="damaged in line 3"):
         run_to_end(CONFIG, tmp_path / "run")
-    run_to_end(CONFIG, tmp_path / "run", repair=True)
+    repair(CONFIG, tmp_path / "run")
+    run_to_end(CONFIG, tmp_path / "run")
     assert lines.read_bytes().startswith(two)  # times and all: not made again
     same_run(tmp_path / "run", undisturbed)
-
-
-def test_repair_changes_nothing_that_is_whole_and_refuses_another_experiment(copy):
-    before = contents_of(copy)
-    run_to_end(CONFIG, copy, repair=True)
-    assert contents_of(copy) == before
-    (copy / "round-01/arrays.npz").write_bytes(b"")
-    damaged = contents_of(copy)
-    with pytest.raises(UserError, match="holds another experiment: seed is 0 there and 1 here"):
-        run_to_end(tiny("method=paml-pool", "evaluation.shots=[3]", "seed=1"), copy, repair=True)
-    assert contents_of(copy) == damaged
 
 
 def test_no_flipped_bit_goes_unnoticed(copy, undisturbed):

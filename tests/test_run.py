@@ -91,6 +91,12 @@ def test_what_is_wrong_is_one_sentence_before_anything_is_written(tmp_path, caps
     assert not (tmp_path / "run").exists()
 
 
+def test_where_it_writes_reaches_the_terminal_escaped(tmp_path, capsys):
+    assert main([*SIZE, "rounds=0", "method=uni", "--wandb", "off", "--out", str(tmp_path / "a\x1b[31mb")]) == 0
+    out = capsys.readouterr().out
+    assert "\x1b" not in out and out.count(r"a\x1b[31mb") >= 4
+
+
 def test_a_directory_that_cannot_be_written_is_one_sentence(capsys):
     assert main([*SIZE, "--out", "/sys/run"]) == 2
     assert "/sys/run cannot be written: " in capsys.readouterr().err

@@ -11,7 +11,7 @@ from distpaml.ask_tell.dimensions import AnyDimension, Dimension, Images
 from distpaml.catalogue import DEFAULT
 from distpaml.config.load import assigned, parse_override
 from distpaml.config.schema import FitConfig, ModelConfig
-from distpaml.config.section import Interval, List, Positive, Section
+from distpaml.config.section import Interval, List, Moderate, Positive, Section
 from distpaml.config.validation_errors import checked
 from distpaml.config.yaml_text import dump, parse, read
 
@@ -78,7 +78,7 @@ class Declaration(Section):
     selection: ChoiceConfig = Field(default_factory=ChoiceConfig)
     model: ModelConfig = Field(default_factory=ModelConfig)
     fit: PromptFit = Field(default_factory=PromptFit)
-    threads: Positive = 1
+    threads: Moderate = 1
     """Threads of a fit. More may round otherwise, so that the number belongs to the experiment."""
 
     @field_validator("controls", "states")

@@ -94,7 +94,7 @@ class Integers(Dimension):
     @classmethod
     def _ordered(cls, ends: tuple[int, int]) -> tuple[int, int]:
         if not -(2**31) < ends[0] < ends[1] < 2**31:
-            raise ValueError("should be [low, high], two whole numbers with low < high")
+            raise ValueError(f"should be [low, high], two whole numbers with low < high, up to {2**31 - 1}")
         return ends
 
     @property

@@ -16,6 +16,7 @@ wait for each other, and each first reads what the other has added.
 """
 
 import os
+import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -126,7 +127,8 @@ class Journal:
         """Read what was added; with `trim`, drop a line that was cut off at the end of the file."""
         stored = [] if self._read_to else sorted(int(file.stem) for file in self.folder.glob("data/[0-9]*.npz"))
         contents = self._unread()
-        remedy = f"restore it from a copy, or go back to the last whole line with: distpaml repair --dir {self.folder}"
+        command = f"distpaml repair --dir {shlex.quote(str(self.folder))}"
+        remedy = f"restore it from a copy, or `{command}` goes back to the last whole line"
         for line in verified(contents, self.file, remedy, self._digest, first=len(self.events) + 1):
             if DECLARATION in line.files:
                 self._verify_declaration(line.files[DECLARATION])

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, PlainValidator
 
-from distpaml.config.section import Interval, List, Positive, Section
+from distpaml.config.section import Interval, List, Moderate, Section
 from distpaml.config.signal import SignalConfig
 from distpaml.domains.base import Domain
 from distpaml.domains.model_files import ModelError, ModelText, label_of, read_model
@@ -152,7 +152,7 @@ class FamilyConfig(Section):
     """mjcf: actuators, all of them unless given; gymnasium: names of the components."""
     dt: Annotated[float, Field(gt=0)] | None = _key()
     """Seconds between two states; 0.05, or the environment's own."""
-    substeps: Positive | None = _key()
+    substeps: Moderate | None = _key()
     """mjcf: steps of the integrator within dt; what the file's timestep asks for unless given."""
     integrator: Literal["Euler", "RK4", "implicit", "implicitfast"] | None = _key()
     """mjcf: the file's own unless given."""

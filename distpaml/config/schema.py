@@ -10,8 +10,9 @@ from pydantic import Field, TypeAdapter, ValidationInfo, WrapValidator, field_va
 from pydantic_core import PydanticCustomError
 
 from distpaml.catalogue import DEFAULT, METHODS
+from distpaml.command_line import counted
 from distpaml.config.families import anchored
-from distpaml.config.section import Interval, List, Positive, Section, one_of
+from distpaml.config.section import Interval, List, Moderate, Positive, Section, one_of
 from distpaml.config.tasks import DescriptorConfig, DomainConfig
 from distpaml.config.validation_errors import checked, choice_error
 from distpaml.config.yaml_text import dump, line_of, parse, read
@@ -19,12 +20,14 @@ from distpaml.config.yaml_text import dump, line_of, parse, read
 PositiveOrAuto = Annotated[
     int | Literal["auto"],
     WrapValidator(
-        lambda value, _: value if value == "auto" else TypeAdapter(Positive).validate_python(value, strict=True)
+        lambda value, _: value if value == "auto" else TypeAdapter(Moderate).validate_python(value, strict=True)
     ),
 ]
 
 PAPER = {"inducing": 300, "inducing_inputs": "free", "noise": "shared"}
 """What `model.preset: paper` sets."""
+MOST_STATES = 50_000_000
+"""In all trajectories of the test tasks, or of the tasks to learn from; gigabytes."""
 
 
 class ModelConfig(Section):
@@ -32,11 +35,11 @@ class ModelConfig(Section):
 
     preset: Literal["distpaml", "paper"] = "distpaml"
     """`paper`: 300 inducing points that move freely, one noise for all tasks; keys that are given win over it."""
-    latent: Positive = 2
+    latent: Annotated[int, Field(ge=1, le=100)] = 2
     """Q, the dimensions of a task's latent variable."""
     inducing: PositiveOrAuto = "auto"
     """L, the inducing points, never more than transitions; `auto`: until they explain the data, up to a cap."""
-    inducing_cap: Positive = 600
+    inducing_cap: Moderate = 600
     """Most inducing points if `inducing` is auto."""
     inducing_inputs: Literal["data", "free"] = "data"
     """`data`: inducing points stay on transitions, with their tasks' latents; `free`: they are optimised too."""
@@ -44,7 +47,7 @@ class ModelConfig(Section):
     """`task`: every task has a noise level of its own, learned, and inferred for new tasks; `shared`: one for all."""
     dtype: Literal["float64", "float32"] = "float64"
     """Precision of the GP; what float32 costs is printed by `python -m distpaml.bench gpu`."""
-    decoder_samples: Positive = 4
+    decoder_samples: Moderate = 4
     """Fixed samples of the latents in the decoder's term of the bound; they come in antithetic pairs."""
     network: Annotated[str, Field(min_length=1)] = "mlp"
     """Encoder and decoder of images: `mlp` (the paper's), `conv`, or one's own as `module:Class`."""
@@ -64,7 +67,7 @@ class FitConfig(Section):
     """Evaluations of the collapsed bound for every start that competes: the last model, a fit from scratch, …"""
     evaluations: Positive = 30
     """Most evaluations for the start that won."""
-    restarts: Positive = 3
+    restarts: Moderate = 3
     """Fits from scratch that compete in the first round; later there is one, beside the last model."""
     tolerance: Annotated[float, Field(gt=0)] = 2e-4
     """The collapsed fit ends when the bound gains less than this, in nats per observed number."""
@@ -84,7 +87,7 @@ class FitConfig(Section):
             raise ValueError("should be auto, cpu or cuda; a GPU is cuda")
         return device
 
-    shards: Positive = 1
+    shards: Moderate = 1
     """Parts that the tasks of a collapsed fit are split into."""
     image_adam_steps: Positive = 300
     """Adam's steps on the images alone, before the joint fit; the network starts anew in every round."""
@@ -97,15 +100,15 @@ class SelectionConfig(Section):
 
     candidates: Literal["latent-grid", "descriptor-pool"] | None = None
     """`latent-grid` (the paper's), `descriptor-pool` (real tasks only), or null: what the method says."""
-    per_dimension: Annotated[int, Field(ge=2)] = 100
+    per_dimension: Annotated[int, Field(ge=2, le=10_000)] = 100
     """Points per latent dimension of the grid."""
     slack: Annotated[float, Field(ge=0)] = 10.0
     """How far the latent grid reaches beyond the embeddings."""
-    pool_size: Positive = 2000
+    pool_size: Annotated[int, Field(ge=1, le=1_000_000)] = 2000
     """Descriptors in a descriptor set."""
     utility: Annotated[str, Field(min_length=1)] | None = None
     """What is maximised: the name of a utility, one's own as `module:function`, or null: what the method says."""
-    batch: Positive = 1
+    batch: Moderate = 1
     """Tasks chosen at once."""
     choices: List[List[float]] | None = None
     """One's own set of descriptors to choose from, a row of numbers each, in the order of the descriptor."""
@@ -124,7 +127,7 @@ class SelectionConfig(Section):
 class EvaluationConfig(Section):
     """How the model is evaluated after every round."""
 
-    grid: Annotated[int, Field(ge=2)] = 10
+    grid: Annotated[int, Field(ge=2, le=10_000)] = 10
     """Test tasks per task parameter: a full grid over the box, ends included."""
     inference_steps: Positive = 100
     """Steps of latent inference for the test tasks."""
@@ -137,12 +140,18 @@ class RuntimeConfig(Section):
 
     kind: Literal["local", "ray"] = "local"
     """`local`: all in one process; `ray`: a trainer and workers in processes of their own, on any machine."""
-    threads: Positive = 1
+    threads: Moderate = 1
     """Threads, and so CPUs, of the one process or of every actor."""
-    workers: Positive = 1
+    workers: Moderate = 1
     """Actors that simulate, score candidates and evaluate test tasks, if `kind` is ray."""
     gpus: Annotated[float, Field(ge=0, le=1)] = 0.0
     """The part of a GPU that is reserved for the trainer; a fit runs on one."""
+
+
+def _check_size(tasks: int, domain: DomainConfig, key: str, makes: str) -> None:
+    if tasks * domain.trajectory_length > MOST_STATES:
+        said = f"{makes} {tasks} tasks of {domain.trajectory_length} states, more than {MOST_STATES} states in all"
+        raise PydanticCustomError("below", "{said}", {"below": key, "said": f"should be smaller: {said}"})
 
 
 class ExperimentConfig(Section):
@@ -152,9 +161,9 @@ class ExperimentConfig(Section):
     """`paml-plus`: the best we know; `paml-pool`, `paml`: the paper's utility; `uni`, `lhs`, `oracle`: baselines."""
     seed: Annotated[int, Field(ge=0)] = 0
     """Root of every random stream; methods of one seed share initial tasks, controls and test data."""
-    initial: Positive = 3
+    initial: Moderate = 3
     """Tasks known before the first choice."""
-    rounds: Annotated[int, Field(ge=0)] = 15
+    rounds: Annotated[int, Field(ge=0, le=10_000)] = 15
     """Rounds of choosing, simulating and learning; a round adds `selection.batch` tasks."""
     out: str | None = None
     """Directory of the run's records."""
@@ -185,6 +194,30 @@ class ExperimentConfig(Section):
                     "below", "should not be named like a task parameter", {"below": f"superfluous.{name}"}
                 )
         return descriptor
+
+    @field_validator("name")
+    @classmethod
+    def _names_a_folder(cls, name: str) -> str:
+        if not name.isprintable() or name.startswith(".") or set(name) & set("/\\"):
+            raise ValueError("should have no control characters, no / and no \\, and not begin with a dot")
+        return name
+
+    @field_validator("selection")
+    @classmethod
+    def _tasks_to_learn_from(cls, selection: SelectionConfig, info: ValidationInfo) -> SelectionConfig:
+        if {"initial", "rounds", "domain"} <= info.data.keys():
+            tasks = info.data["initial"] + info.data["rounds"] * selection.batch
+            _check_size(tasks, info.data["domain"], "batch", "initial + rounds × batch are")
+        return selection
+
+    @field_validator("evaluation")
+    @classmethod
+    def _test_tasks(cls, evaluation: EvaluationConfig, info: ValidationInfo) -> EvaluationConfig:
+        if "domain" in info.data:
+            parameters = len(info.data["domain"].box)
+            makes = f"a grid over {counted(parameters, 'parameter')} makes"
+            _check_size(evaluation.grid**parameters, info.data["domain"], "grid", makes)
+        return evaluation
 
     @field_validator("evaluation")
     @classmethod

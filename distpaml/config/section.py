@@ -34,6 +34,8 @@ def one_of(choices: Collection[str]) -> AfterValidator:
 Interval = Annotated[tuple[float, float], BeforeValidator(_interval)]
 List = Annotated[tuple[Item, ...], BeforeValidator(lambda value: tuple(value) if type(value) is list else value)]
 Positive = Annotated[int, Field(ge=1, lt=2**31)]
+Moderate = Annotated[int, Field(ge=1, le=10_000)]
+"""How many there are of something that takes memory: more is a slip of the pen."""
 
 
 class Section(BaseModel):

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
-from distpaml.config.section import Interval, List, Positive, Section
+from distpaml.config.section import Interval, List, Moderate, Positive, Section
 from distpaml.domains.signals import Signal
 
 MOST_ROWS = 10_000
@@ -65,7 +65,7 @@ class SignalConfig(Section):
     """`chirp`, `multisine`: Hz, from and to; one and ten periods within a trajectory unless given."""
     hold: Positive = 5
     """`prbs`: steps for which a value is kept."""
-    sines: Positive = 8
+    sines: Moderate = 8
     """`multisine`: how many."""
 
     @field_validator("shape")

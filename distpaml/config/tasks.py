@@ -42,7 +42,7 @@ class DomainConfig(FamilyConfig):
     """How to read the paper where its text and its released code differ: `paper` or `code`."""
     box: dict[str, Interval] = Field(default_factory=lambda data: dict(_domain(data).box))
     """Task parameters, each with its interval [low, high]; those left out keep the domain's."""
-    trajectory_length: Annotated[int, Field(ge=2)] = _from_domain("trajectory_length")
+    trajectory_length: Annotated[int, Field(ge=2, le=10_000)] = _from_domain("trajectory_length")
     """States in a trajectory; one fewer transitions."""
     control_limit: Annotated[float, Field(gt=0)] = _from_domain("control_limit")
     """C of the alternating ramp: controls lie in [-C, C], in newtons or newton metres."""
@@ -144,7 +144,7 @@ class DescriptorConfig(Section):
     """Dimensions without any effect, each with its interval."""
     neutral: float = 1.0
     """Superfluous value of tasks that nobody chose as descriptors: test tasks, the oracle's."""
-    images: Annotated[int, Field(ge=2)] = 100
+    images: Annotated[int, Field(ge=2, le=10_000)] = 100
     """`image`: images to choose from; their tasks are spread evenly over the box."""
     height: Annotated[int, Field(ge=8, le=256)] = 64
     """Of an image, in pixels."""

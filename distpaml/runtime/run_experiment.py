@@ -20,16 +20,15 @@ def run_experiment(
     path: Path,
     watch: Callable[[int, str], None] = lambda round, stage: None,
     patience: float = 0.0,
-    repair: bool = False,
 ) -> Generator[Record, None, None]:
     """Yield the records of all rounds, each once its round is safe in `path`; rounds already there come first.
 
-    If another process works in `path`, wait for it, up to `patience` seconds. Damaged files are an error, unless
-    `repair` lets the run return to its last whole round.
+    If another process works in `path`, wait for it, up to `patience` seconds. Damaged files are an error,
+    which `distpaml.runtime.repair` mends.
     """
     torch.set_num_threads(config.runtime.threads)
     method, here = get_method(TaskSet(config)), local_parts(config)  # raise errors before writing anything
-    with RunDirectory(path, config, patience, repair) as run:
+    with RunDirectory(path, config, patience) as run:
         yield from tuple(run.records)
         if len(run.records) > method.rounds:
             return
@@ -56,11 +55,10 @@ def run_to_end(
     path: Path,
     watch: Callable[[int, str], None] = lambda round, stage: None,
     finished: Callable[[Record], None] = lambda record: None,
-    repair: bool = False,
 ) -> list[Record]:
     """Run to the end and return all records; `finished` is called with each."""
     records = []
-    for record in run_experiment(config, path, watch, repair=repair):
+    for record in run_experiment(config, path, watch):
         finished(record)
         records.append(record)
     return records

@@ -46,7 +46,7 @@ def main(arguments: list[str] | None = None) -> int:
         with remedy(_continue(sweep)):
             return _dry_run(sweep, options, console) if options.dry_run else _run(sweep, options, console)
     except (UserError, SimulationError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {printable(str(error))}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         begun = sweep and (sweep.storage.local / "sweep.yaml").exists()

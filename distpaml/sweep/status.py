@@ -9,7 +9,8 @@ import numpy as np
 from distpaml.catalogue import planned_rounds
 from distpaml.config import ExperimentConfig
 from distpaml.errors import UserError
-from distpaml.records import check_same, read_records
+from distpaml.extension import check_same
+from distpaml.records import read_records
 from distpaml.rounds import Record
 from distpaml.sweep.journal import Journal
 from distpaml.sweep.schema import SweepConfig

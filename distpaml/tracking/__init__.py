@@ -94,7 +94,7 @@ class Tracker:
         with self._guarded("The plot of the latent space"):
             image = self._latent_plot.draw(read_arrays(self.run, record.round), len(record.added), record.tasks)
         last = record.round == planned_rounds(self.config.method, self.config.rounds)
-        shown = Shown(self.config, tuple(self.records), image, model_file(self.run, record.round) if last else None)
+        shown = Shown(self.config, tuple(self.records), image, self.run / model_file(record.round) if last else None)
         for sink in list(self.sinks):
             with self._guarded(sink.label, sink):
                 sink.add(shown)

@@ -21,6 +21,7 @@ REFUSED = [
     ({"initial": HUGE}, "initial"),
     ({"dt": HUGE}, "dt"),
     ({"choices": [[HUGE, 1.0]]}, "should be a number"),
+    ({"descriptors": {"screws": {"integers": [0, 10**12]}}}, "low < high, up to 2147483647"),
     ({"states": ["a\x1b[2J"], "angles": ["b\x1b[2J"]}, r"'b\\x1b\[2J' is none"),
 ]
 TAKEN = [

@@ -1,4 +1,4 @@
-"""Real sweeps in processes of their own, small enough for tests."""
+"""Real sweeps, and runs, in processes of their own, small enough for tests."""
 
 import os
 import subprocess
@@ -19,12 +19,14 @@ TESTS = str(Path(__file__).parent.parent)
 class SweepProcess:
     """`python -m distpaml.sweep WORDS` with a mark that all its descendants carry, orphans too."""
 
+    module = "distpaml.sweep"
+
     def __init__(self, *words: str, cwd: Path, **env: str) -> None:
         self.mark = uuid.uuid4().hex
         paths = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), TESTS]))
         surroundings = {k: v for k, v in os.environ.items() if not k.startswith(("RAY_", "WANDB_"))}
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "distpaml.sweep", *words],
+            [sys.executable, "-m", self.module, *words],
             cwd=cwd,
             env=surroundings | {MARK: self.mark, "PYTHONPATH": paths} | env,
             stdout=subprocess.PIPE,
@@ -47,6 +49,12 @@ class SweepProcess:
             except psutil.Error:
                 continue
         return found
+
+
+class RunProcess(SweepProcess):
+    """`python -m distpaml.run WORDS`, likewise."""
+
+    module = "distpaml.run"
 
 
 def small(*overrides: str) -> list[str]:
