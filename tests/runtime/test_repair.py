@@ -167,10 +167,10 @@ def test_a_config_that_was_extended_is_written_again(run, whole):
 def test_a_model_that_cannot_be_fitted_to_the_same_bits_takes_its_rounds_along(run, whole, monkeypatch):
     """As on another processor: the records would be of another model."""
     (run / "round-02/model.safetensors").unlink()
-    monkeypatch.setattr("distpaml.runtime.local.seeds.rng", lambda *_: np.random.default_rng(7))
-    said = repair(CONFIG, run)
+    with monkeypatch.context() as patch:
+        patch.setattr("distpaml.runtime.local.seeds.rng", lambda *_: np.random.default_rng(7))
+        said = repair(CONFIG, run)
     assert "the model of round 2 cannot be fitted again, 3 rounds are set aside; the run begins anew" in said
-    monkeypatch.undo()
     run_to_end(CONFIG, run)
     assert results(run) == results(whole)
 
