@@ -1,10 +1,11 @@
 """Sweeps that are killed again and again, at random but seeded moments: `python tests/soak.py SECONDS [SEED]`.
 
 In every sweep three blows fall: on the driver, a trial, the raylet, the GCS, or all of them at once, by SIGKILL or
-SIGTERM, or a stop for two seconds. After each the sweep goes on by itself or is resumed. It prints a line per sweep,
-and ends with status 1 unless each of them has the records of an undisturbed one and nothing grows: no process is left,
-no entry in the folder for temporary files, no memory, no descriptor. Ray's own session folders, which Ray never
-removes, are kept apart and removed here.
+SIGTERM, or a stop for two seconds; soon after a start, or once a round is finished. After each the sweep goes on by
+itself or is resumed. It prints a line per sweep, and ends with status 1 unless each of them has the records of an
+undisturbed one, leaves no process, and the last leaves no more than the first: no entry in the folder for temporary
+files, and of the whole machine, with room for what else it does (`ROOM`), no processes, no memory, no open files.
+Ray's own session folders, which Ray never removes, are kept apart and removed here.
 """
 
 import os
@@ -14,6 +15,7 @@ import signal
 import sys
 import tempfile
 import time
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import psutil
@@ -22,10 +24,38 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE / "sweep"), str(HERE / "runtime")]
 from sweeps import SweepProcess, in_process, results, small  # noqa: E402
 
-SIZE = ("rounds=6", "fit.evaluations=60")
-SEEDS, BLOWS, LIMIT = 2, 3, 300.0
+SIZE = ("method=uni", "seed=0", "rounds=4")
+BLOWS, LIMIT = 3, 600.0
+ROOM = {"entries": 0, "processes": 20, "mebibytes": 512, "files": 2048}
+"""By how much the state of the machine may differ between the first sweep and the last."""
+TRIAL = "cartpole-uni-seed0"
 VICTIMS = ("driver", "ray::", "raylet", "gcs_server", "all")
 SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGSTOP)
+
+
+@dataclass(frozen=True)
+class State:
+    """What there is when no sweep runs."""
+
+    entries: int
+    """In the folder for temporary files, at any depth."""
+    processes: int
+    mebibytes: int
+    """Of memory in use."""
+    files: int
+    """Open ones."""
+
+    @classmethod
+    def of(cls, temporary: Path) -> "State":
+        memory = psutil.virtual_memory()
+        files = int(Path("/proc/sys/fs/file-nr").read_text().split()[0])
+        return cls(len(list(temporary.rglob("*"))), len(psutil.pids()), (memory.total - memory.available) >> 20, files)
+
+
+def grown(first: State, last: State) -> list[str]:
+    """What there is too much more of."""
+    before, after = asdict(first), asdict(last)
+    return [f"{name} {before[name]} → {after[name]}" for name in ROOM if after[name] > before[name] + ROOM[name]]
 
 
 def title(process: psutil.Process) -> str:
@@ -62,16 +92,31 @@ def struck(sweep: SweepProcess, chance: random.Random) -> str:
     return f"{how.name[3:].lower()} {victim}" if hit else "missed"
 
 
-def disturbed(folder: Path, chance: random.Random, ray: Path) -> tuple[list[str], str]:
+def moment(sweep: SweepProcess, records: Path, chance: random.Random) -> None:
+    """Wait for the next blow: soon, or until one more round is finished; or until the sweep ends."""
+    rounds = _rounds(records) if chance.random() < 0.5 else None
+    soon = time.monotonic() + chance.uniform(0.5, 6)
+    while sweep.process.poll() is None:
+        if time.monotonic() > soon if rounds is None else _rounds(records) > rounds:
+            time.sleep(chance.uniform(0, 0.5))
+            return
+        time.sleep(0.02)
+
+
+def _rounds(records: Path) -> int:
+    return records.read_bytes().count(b"\n") if records.exists() else 0
+
+
+def disturbed(folder: Path, chance: random.Random, ray: Path, temporary: Path) -> tuple[list[str], str]:
     """Run a sweep to its end under blows: which fell, and what is wrong with it, if anything."""
-    words = small("methods=[uni]", f"seeds={SEEDS}", *SIZE, "--out", "out")
+    words = small("methods=[uni]", "seeds=1", "rounds=4", "--out", "out")
+    records = folder / f"out/trials/{TRIAL}/records.jsonl"
     blows, end = list[str](), time.monotonic() + LIMIT
     while time.monotonic() < end:
-        sweep = SweepProcess(*words, cwd=folder, RAY_TMPDIR=str(ray), TMPDIR=str(folder.parent))
+        sweep = SweepProcess(*words, cwd=folder, RAY_TMPDIR=str(ray), TMPDIR=str(temporary))
         while len(blows) < BLOWS and sweep.process.poll() is None:
-            try:
-                sweep.process.wait(chance.uniform(2, 15))
-            except Exception:
+            moment(sweep, records, chance)
+            if sweep.process.poll() is None:
                 blows.append(struck(sweep, chance))
         try:
             sweep.wait()
@@ -96,15 +141,16 @@ def disturbed(folder: Path, chance: random.Random, ray: Path) -> tuple[list[str]
 def main(seconds: float, seed: int) -> int:
     chance, failures, number = random.Random(seed), 0, 0
     top, ray = Path(tempfile.mkdtemp(prefix="soak")), Path(tempfile.mkdtemp(prefix="r", dir="/tmp"))
-    runs = {f"cartpole-uni-seed{s}": ("method=uni", f"seed={s}", *SIZE) for s in range(SEEDS)}
-    expected = in_process(top / "undisturbed", runs)
-    print(f"{'sweep':>5} {'seconds':>8} {'tmp':>4} {'processes':>9} {'MiB free':>8} {'files':>6}  blows and verdict")
+    temporary = top / "tmp"
+    temporary.mkdir()
+    expected, states = in_process(top / "undisturbed", {TRIAL: SIZE}), list[State]()
+    print("sweep  seconds  " + "  ".join(ROOM) + "  blows and verdict")
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         number, begin = number + 1, time.monotonic()
         folder = top / f"sweep-{number}"
         folder.mkdir()
-        blows, wrong = disturbed(folder, chance, ray)
+        blows, wrong = disturbed(folder, chance, ray, temporary)
         if not wrong and results(folder / "out") != expected:
             wrong = "other records than the undisturbed sweep"
         failures += bool(wrong)
@@ -112,17 +158,18 @@ def main(seconds: float, seed: int) -> int:
             shutil.rmtree(folder)
         shutil.rmtree(ray, ignore_errors=True)
         ray.mkdir()
-        state = (
-            f"{number:5} {time.monotonic() - begin:8.1f} {len(list(top.glob('distpaml-*/process-*'))):4} "
-            f"{len(psutil.pids()):9} {psutil.virtual_memory().available >> 20:8} "
-            f"{Path('/proc/sys/fs/file-nr').read_text().split()[0]:>6}"
-        )
-        print(f"{state}  {', '.join(blows) or 'none'}: {wrong or 'the same records'}", flush=True)
+        states.append(State.of(temporary))
+        counts = "  ".join(f"{count:{len(name)}}" for name, count in asdict(states[-1]).items())
+        line = f"{number:5}  {time.monotonic() - begin:7.1f}  {counts}  {', '.join(blows) or 'none'}"
+        print(f"{line}: {wrong or 'the same records'}", flush=True)
     shutil.rmtree(ray, ignore_errors=True)
-    if not failures:
+    more = grown(states[0], states[-1])
+    bad = bool(failures or more)
+    if not bad:
         shutil.rmtree(top)
-    print(f"{number} sweeps, {failures} failed (seed {seed}){f', kept in {top}' if failures else ''}")
-    return bool(failures)
+    print(f"{number} sweeps, {failures} failed, {', '.join(more) or 'nothing'} grew (seed {seed})", end="")
+    print(f", kept in {top}" if bad else "")
+    return bad
 
 
 if __name__ == "__main__":

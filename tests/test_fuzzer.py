@@ -1,8 +1,8 @@
 """A fuzzer of everything that comes from outside: configs, overrides, sweeps, recordings, and files that were damaged.
 
 Whatever it is, it is taken, and then kept as it was understood, or it is refused in one printable sentence; within ten
-seconds, and without a change to what is on disk. A few cases of each kind run with the fast tests, 10 000 with
-`pytest -m slow tests/test_fuzzer.py`.
+seconds, and without a change to what is on disk. What was damaged is then repaired, and nothing is lost by that. A few
+cases of each kind run with the fast tests, 10 000 with `pytest -m slow tests/test_fuzzer.py`.
 """
 
 import shutil
@@ -21,12 +21,14 @@ from tiny import tiny
 
 from distpaml import Experiment
 from distpaml.ask_tell.declaration import Declaration
+from distpaml.ask_tell.journal import Journal
 from distpaml.ask_tell.recordings import record
 from distpaml.config import ExperimentConfig, load, shipped
 from distpaml.config.load import worked_examples
 from distpaml.config.validation_errors import dotted_keys
 from distpaml.errors import UserError
 from distpaml.records import read_records
+from distpaml.runtime.repair import repair
 from distpaml.runtime.run_experiment import run_to_end
 from distpaml.sweep.load import load_sweep, shipped_sweeps, to_yaml
 from distpaml.sweep.schema import SweepConfig
@@ -209,6 +211,42 @@ def damaged_file(case: tuple[str, bytes | None]) -> None:
         except UserError as error:
             refusal(error)
             assert contents_of(folder) == before  # nothing was rewritten, nothing is lost
+            (repaired_run if name.startswith("run/") else repaired_experiment)(folder / name.partition("/")[0])
+
+
+def repaired_run(run: Path) -> None:
+    """Refused in a sentence, or the undisturbed records in the end; less in between is said, and nothing is deleted."""
+    before = contents_of(run)
+    try:
+        said = repair(tiny("method=uni"), run)
+    except UserError as error:
+        refusal(error)
+        assert contents_of(run) == before
+        return
+    event("repaired")
+    now, theirs = contents_of(run).values(), read_records(kept() / "run")
+    assert all(contents in now for contents in before.values())
+    left = read_records(run) if (run / "records.jsonl").exists() else []
+    assert (f"{len(theirs) - len(left)} round" in said) == (len(left) < len(theirs)), said
+    mine = run_to_end(tiny("method=uni"), run)
+    assert [record.result() for record in mine] == [record.result() for record in theirs]
+
+
+def repaired_experiment(lab: Path) -> None:
+    """Refused in a sentence, or the first events of the whole; the others are set aside, and nothing is deleted."""
+    before = contents_of(lab)
+    try:
+        lines, aside = Journal(lab).repair()
+    except UserError as error:
+        refusal(error)
+        assert contents_of(lab) == before
+        return
+    now = contents_of(lab).values()
+    assert all(contents in now for contents in before.values())
+    if aside is not None:
+        event("repaired")
+        same_experiment(lab, kept() / "lab", shorter=True)
+        assert len(Experiment.load(lab).history()) == lines
 
 
 def same_experiment(mine: Path, theirs: Path, shorter: bool) -> None:
