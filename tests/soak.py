@@ -17,8 +17,11 @@ import tempfile
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from unittest.mock import patch
 
 import psutil
+
+from distpaml.scratch import temporary_folder
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE / "sweep"), str(HERE / "runtime")]
@@ -26,10 +29,10 @@ from sweeps import SweepProcess, in_process, results, small  # noqa: E402
 
 SIZE = ("method=uni", "seed=0", "rounds=4")
 BLOWS, LIMIT = 3, 600.0
-ROOM = {"entries": 0, "processes": 20, "mebibytes": 512, "files": 2048}
+ROOM = {"entries": 0, "processes": 20, "mebibytes": 256, "files": 2048}
 """By how much the state of the machine may differ between the first sweep and the last."""
 TRIAL = "cartpole-uni-seed0"
-VICTIMS = ("driver", "ray::", "raylet", "gcs_server", "all")
+VICTIMS = ("ray::", "raylet", "gcs_server")
 SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGSTOP)
 
 
@@ -41,15 +44,15 @@ class State:
     """In the folder for temporary files, at any depth."""
     processes: int
     mebibytes: int
-    """Of memory in use."""
+    """Of shared memory, which outlives those who made it."""
     files: int
     """Open ones."""
 
     @classmethod
     def of(cls, temporary: Path) -> "State":
-        memory = psutil.virtual_memory()
+        shared = psutil.virtual_memory().shared >> 20
         files = int(Path("/proc/sys/fs/file-nr").read_text().split()[0])
-        return cls(len(list(temporary.rglob("*"))), len(psutil.pids()), (memory.total - memory.available) >> 20, files)
+        return cls(len(list(temporary.rglob("*"))), len(psutil.pids()), shared, files)
 
 
 def grown(first: State, last: State) -> list[str]:
@@ -68,16 +71,13 @@ def title(process: psutil.Process) -> str:
 
 def struck(sweep: SweepProcess, chance: random.Random) -> str:
     """Hit some process of the sweep; what was done."""
-    victim, how = chance.choice(VICTIMS), chance.choice(SIGNALS)
     alive = sweep.alive()
-    hit = [
-        process
-        for process in alive
-        if victim == "all"
-        or (victim == "driver" and process.pid == sweep.process.pid)
-        or (victim not in ("driver", "all") and victim in title(process))
-    ]
-    for process in hit if victim in ("driver", "all") else hit[-1:]:
+    titles = {process: title(process) for process in alive}
+    victims = {name: [process for process in alive if name in titles[process]][-1:] for name in VICTIMS}
+    victims |= {"driver": [process for process in alive if process.pid == sweep.process.pid], "all": alive}
+    victim, how = chance.choice([name for name in victims if victims[name]] or ["all"]), chance.choice(SIGNALS)
+    hit = victims[victim]
+    for process in hit:
         try:
             process.send_signal(how)
         except psutil.Error:
@@ -94,7 +94,7 @@ def struck(sweep: SweepProcess, chance: random.Random) -> str:
 
 def moment(sweep: SweepProcess, records: Path, chance: random.Random) -> None:
     """Wait for the next blow: soon, or until one more round is finished; or until the sweep ends."""
-    rounds = _rounds(records) if chance.random() < 0.5 else None
+    rounds = _rounds(records) if chance.random() < 0.3 else None
     soon = time.monotonic() + chance.uniform(0.5, 6)
     while sweep.process.poll() is None:
         if time.monotonic() > soon if rounds is None else _rounds(records) > rounds:
@@ -158,6 +158,8 @@ def main(seconds: float, seed: int) -> int:
             shutil.rmtree(folder)
         shutil.rmtree(ray, ignore_errors=True)
         ray.mkdir()
+        with patch("tempfile.tempdir", str(temporary)), temporary_folder():
+            pass  # what killed processes left goes at the next start
         states.append(State.of(temporary))
         counts = "  ".join(f"{count:{len(name)}}" for name, count in asdict(states[-1]).items())
         line = f"{number:5}  {time.monotonic() - begin:7.1f}  {counts}  {', '.join(blows) or 'none'}"

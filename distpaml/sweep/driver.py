@@ -142,11 +142,13 @@ def tune_trials(
 
     from distpaml.sweep.callbacks import SweepCallback, UntilRefused
     from distpaml.sweep.credentials import keep_off_command_lines
+    from distpaml.tracking.weights_and_biases import imported_wandb
 
     def resources(config: dict[str, Any]) -> tune.PlacementGroupFactory:
         return tune.PlacementGroupFactory(bundles(next(iter(config["runs"].values()))))
 
     keep_off_command_lines()
+    imported_wandb()  # as Ray does in a moment, but with W&B's temporary folders in ours
     first = sweep.parts[0]
     callback = SweepCallback(sweep.storage, journal, say, progress, verbose)
     with temporary_folder() as folder, _quiet(verbose):

@@ -109,7 +109,7 @@ class WeightsAndBiases:
         self.run.define_metric("*", step_metric="tasks")
 
     def add(self, shown: Shown) -> None:
-        wandb = _imported()
+        wandb = imported_wandb()
         round = shown.record.round
         if round < self.next:
             return
@@ -137,7 +137,7 @@ class WeightsAndBiases:
             self.run.finish(exit_code=int(failed))
 
     def _start(self, how: dict[str, Any], mode: str, say: Callable[[str], None]) -> Any:
-        wandb = _imported()
+        wandb = imported_wandb()
 
         def start(mode: Any) -> Any:
             settings = wandb.Settings(base_url=_server(), init_timeout=PATIENCE[mode], **QUIET, **PRIVATE)
@@ -168,7 +168,7 @@ def _artifact_name(trial: str) -> str:
 
 
 @cache
-def _imported() -> Any:
+def imported_wandb() -> Any:
     """W&B makes temporary folders when it is imported. They lie in one of ours, which goes even if we are killed."""
     folder = ExitStack()
     before, tempfile.tempdir = tempfile.tempdir, str(folder.enter_context(temporary_folder()))
@@ -183,7 +183,7 @@ def _imported() -> Any:
 
 def _server() -> str:
     """The server's address. W&B reads the variable only once per process."""
-    return os.environ.get("WANDB_BASE_URL") or str(_imported().setup().settings.base_url)
+    return os.environ.get("WANDB_BASE_URL") or str(imported_wandb().setup().settings.base_url)
 
 
 def _mode(mode: str, unsynced: bool, say: Callable[[str], None]) -> str:
