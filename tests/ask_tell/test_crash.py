@@ -122,7 +122,7 @@ def test_damage_is_named(tmp_path, undisturbed):
         ([*lines[:2], lines[2].replace(b"no power", b"no bower"), *lines[3:]], 3),
     ):
         journal.write_bytes(b"".join(damaged))
-        with pytest.raises(UserError, match=f"journal.jsonl is damaged in line {number}, .* distpaml repair"):
+        with pytest.raises(UserError, match=f"journal.jsonl is damaged in line {number}, .* `distpaml repair"):
             Experiment.load(folder)
         assert journal.read_bytes() == b"".join(damaged)
     journal.write_bytes(b"".join(lines))
