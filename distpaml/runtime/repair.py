@@ -67,7 +67,8 @@ def repair(config: ExperimentConfig, path: Path, watch: Watch = lambda round, st
             if model is None:
                 lines = []
             done.append(f"the model of round {number} {'cannot be' if model is None else 'is'} fitted again")
-        if lost := max(ends, last + 1) - len(lines):
+        named = {line.split(b",")[0] for line in contents.splitlines() if line.startswith(b'{"round"')}
+        if lost := max(len(named), last + 1) - len(lines):
             done.append(f"{counted(lost, 'round')} {'is' if lost == 1 else 'are'} set aside")
         with writing(path):
             aside = _set_aside(path, contents, len(lines), lost_model, text is not None)
