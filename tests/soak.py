@@ -27,7 +27,7 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE / "sweep"), str(HERE / "runtime")]
 from sweeps import SweepProcess, in_process, results, small  # noqa: E402
 
-SIZE = ("method=uni", "seed=0", "rounds=4")
+SIZE = ("method=uni", "seed=0", "rounds=10")
 BLOWS, LIMIT = 3, 600.0
 ROOM = {"entries": 0, "processes": 20, "mebibytes": 256, "files": 2048}
 """By how much the state of the machine may differ between the first sweep and the last."""
@@ -64,7 +64,7 @@ def grown(first: State, last: State) -> list[str]:
 def title(process: psutil.Process) -> str:
     """The program or, of a worker, its title; without options, which name others."""
     try:
-        return " ".join(process.cmdline()).partition(" --")[0]
+        return " ".join(process.cmdline()).partition(" --")[0].strip()
     except psutil.Error:
         return ""
 
@@ -95,7 +95,7 @@ def struck(sweep: SweepProcess, chance: random.Random) -> str:
 def moment(sweep: SweepProcess, records: Path, chance: random.Random) -> None:
     """Wait for the next blow: soon, or until one more round is finished; or until the sweep ends."""
     rounds = _rounds(records) if chance.random() < 0.3 else None
-    soon = time.monotonic() + chance.uniform(0.5, 6)
+    soon = time.monotonic() + chance.uniform(0.5, 4)
     while sweep.process.poll() is None:
         if time.monotonic() > soon if rounds is None else _rounds(records) > rounds:
             time.sleep(chance.uniform(0, 0.5))
@@ -109,7 +109,7 @@ def _rounds(records: Path) -> int:
 
 def disturbed(folder: Path, chance: random.Random, ray: Path, temporary: Path) -> tuple[list[str], str]:
     """Run a sweep to its end under blows: which fell, and what is wrong with it, if anything."""
-    words = small("methods=[uni]", "seeds=1", "rounds=4", "--out", "out")
+    words = small("methods=[uni]", "seeds=1", SIZE[-1], "--out", "out")
     records = folder / f"out/trials/{TRIAL}/records.jsonl"
     blows, end = list[str](), time.monotonic() + LIMIT
     while time.monotonic() < end:

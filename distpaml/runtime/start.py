@@ -5,7 +5,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from distpaml.config.yaml_text import read
 from distpaml.errors import UserError
 from distpaml.plugins import own_modules
 from distpaml.runtime.environment import own_environment
+from distpaml.runtime.guard import guarded
 from distpaml.runtime.lifeline import daemons_of, in_time, is_alive, watched, with_descendants, with_remedy
 from distpaml.runtime.reachable import check_reachable
 from distpaml.runtime.resources import check_fits
@@ -44,12 +45,15 @@ def connected(configs: Iterable[ExperimentConfig], verbose: bool = False) -> Ite
     with own_environment():
         for name, value in (QUIET | HIDE_GPUS).items():
             os.environ.setdefault(name, value)
-        with _connection(running(), configs, verbose) as address:
+        address = running()
+        guard = nullcontext(lambda: None) if address else guarded()
+        with guard as started, _connection(address, configs, verbose):
+            started()
             yield bool(address)
 
 
 @contextmanager
-def _connection(address: str | None, configs: Iterable[ExperimentConfig], verbose: bool) -> Iterator[str | None]:
+def _connection(address: str | None, configs: Iterable[ExperimentConfig], verbose: bool) -> Iterator[None]:
     quiet: dict[str, Any] = {} if verbose else {"log_to_driver": False, "logging_level": "error"}
     modules = own_modules(name for config in configs for name in plugin_names(config))
     terminate, before = signal.getsignal(signal.SIGTERM), set(psutil.Process().children())
@@ -73,7 +77,7 @@ def _connection(address: str | None, configs: Iterable[ExperimentConfig], verbos
         node: Any = ray._private.worker._global_node
         daemons = daemons_of(Path(node.get_session_dir_path()).name, node.raylet_socket_name)
         with watched(daemons, ours=not address):
-            yield address
+            yield
     finally:
         started = with_descendants(set(psutil.Process().children()) - before)
         ray.shutdown()

@@ -1,0 +1,45 @@
+"""Whatever a driver's Ray has left when the driver is killed is killed too; other processes stand for both here."""
+
+import subprocess
+import sys
+
+import psutil
+from actors import eventually
+
+from distpaml.runtime.guard import guarded
+from distpaml.runtime.lifeline import is_alive
+
+DRIVER = """
+import subprocess, sys, time
+from distpaml.runtime.guard import guarded
+nested = "import subprocess; print(subprocess.Popen(['sleep', '600']).pid, flush=True); import time; time.sleep(600)"
+with guarded() as started:
+    raylet = subprocess.Popen([sys.executable, "-c", nested], stdout=subprocess.PIPE, text=True)
+    agent = int(raylet.stdout.readline())
+    time.sleep(0.5)
+    started()
+    time.sleep(0.5)
+    tracker = subprocess.Popen(["sleep", "600"])
+    time.sleep(3)
+    print(raylet.pid, agent, tracker.pid, flush=True)
+    time.sleep(600)
+"""
+
+
+def test_ray_is_killed_with_its_driver_and_nothing_else_is():
+    with subprocess.Popen([sys.executable, "-c", DRIVER], stdout=subprocess.PIPE, text=True) as driver:
+        raylet, agent, tracker = (psutil.Process(int(pid)) for pid in driver.stdout.readline().split())
+        assert is_alive(raylet) and is_alive(agent)
+        driver.kill()
+        driver.wait(20)
+        eventually(lambda: not is_alive(raylet) and not is_alive(agent), 10)
+        assert is_alive(tracker)
+        tracker.kill()
+
+
+def test_the_guard_goes_with_its_context():
+    before = set(psutil.Process().children())
+    with guarded() as started:
+        started()
+        assert len(set(psutil.Process().children()) - before) == 1
+    assert set(psutil.Process().children()) == before
