@@ -10,6 +10,7 @@ import pytest
 import yaml
 from googleapiclient.discovery_cache import get_static_doc
 from jsonschema import ValidationError
+from kubernetes.client import V1PodTemplateSpec
 from ray.autoscaler._private.util import prepare_config, validate_config
 
 from distpaml.sweep.load import load_sweep
@@ -136,6 +137,17 @@ def test_both_manifests_are_of_one_cluster_of_the_image_that_is_built():
     assert f"docker build -t {IMAGE} -f cluster/Dockerfile ." in TEXTS["Dockerfile"]
     assert all(group["minReplicas"] == group["replicas"] == 0 for group in cluster["workerGroupSpecs"])
     assert cluster["authOptions"] == {"mode": "token"} and cluster["headGroupSpec"]["serviceType"] == "ClusterIP"
+
+
+def test_kubernetes_takes_every_pod():
+    """By the description of its API that Kubernetes' own client ships."""
+    cluster = MANIFESTS["RayCluster"]["spec"]
+    pods = [group["template"] for group in (cluster["headGroupSpec"], *cluster["workerGroupSpecs"])]
+    for pod in pods:
+        V1PodTemplateSpec.model_validate(pod)
+    wrong = {"spec": pods[0]["spec"] | {"restartPolice": "Never"}}
+    with pytest.raises(ValueError, match="restartPolice"):
+        V1PodTemplateSpec.model_validate(wrong)
 
 
 def test_the_job_runs_a_sweep_that_exists():
