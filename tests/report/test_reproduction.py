@@ -1,6 +1,7 @@
 """The page about the paper, from files alone."""
 
 import runpy
+import shutil
 import sys
 from pathlib import Path
 
@@ -47,7 +48,15 @@ def test_the_page_shows_what_there_is_and_names_what_is_missing(files, tmp_path,
 
 def test_without_any_file_the_page_says_so(tmp_path, monkeypatch):
     said, figures = page(tmp_path, tmp_path / "out", monkeypatch)
-    assert said.count("no runs yet.") == 11 and not figures
+    assert said.count("no runs yet.") == 12 and not figures
+
+
+def test_the_released_reading_stands_beside_the_numbers_of_the_authors_code(files, tmp_path, monkeypatch):
+    shutil.copy(files / "cartpole.parquet", tmp_path / "released.parquet")
+    said, _ = page(tmp_path, tmp_path / "out", monkeypatch)
+    means = distpaml.results(files / "cartpole.parquet").groupby(["method", "round"])["rmse_paper"].mean()
+    shown = " | ".join(f"{means['uni', number]:.3f}" for number in (0, 1, 2))
+    assert f"| uni | {shown} |" in said and "| uni, the authors' code | 0.792 | 0.600 | 0.595 |" in said
 
 
 def test_means_errors_and_areas_are_those_of_the_rows(files):
