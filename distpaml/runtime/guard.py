@@ -55,6 +55,8 @@ def guarded() -> Iterator[Callable[[], None]]:
         finally:
             over.set()
             thread.join()
+            with suppress(OSError):  # it may have been killed before us
+                guard.stdin.close()
 
 
 def _name(

@@ -68,6 +68,8 @@ def _connection(address: str | None, configs: Iterable[ExperimentConfig], verbos
                 else:
                     _stay_on_this_machine()
                     ray.init(address="local", include_dashboard=False, **quiet)
+        except SystemExit as ended:  # what Ray makes of SIGTERM until it has started
+            raise KeyboardInterrupt from ended
         except Exception as error:  # Ray raises plain ones too, such as for a machine that is too busy
             said = " ".join(str(error).split()).rstrip(".")
             what = f"Ray cannot be reached at {address}" if address else "Ray did not start on this machine"

@@ -43,3 +43,14 @@ def test_the_guard_goes_with_its_context():
         started()
         assert len(set(psutil.Process().children()) - before) == 1
     assert set(psutil.Process().children()) == before
+
+
+def test_a_guard_that_was_killed_is_not_missed():
+    before = set(psutil.Process().children())
+    with guarded():
+        (guard,) = set(psutil.Process().children()) - before
+        guard.kill()
+        eventually(lambda: not is_alive(guard), 10)
+        with subprocess.Popen(["sleep", "1"]):
+            pass  # long enough to be named to it
+    assert set(psutil.Process().children()) == before

@@ -48,3 +48,16 @@ def test_ctrl_c_before_the_sweep_began_is_a_sentence(tmp_path):
     sweep.wait()
     assert (sweep.code, sweep.err) == (130, "Stopped before the sweep began.\n")
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("daemon", ["gcs_server", "raylet"])
+def test_a_sweep_that_is_asked_to_end_while_ray_starts_says_how_to_go_on(tmp_path, daemon):
+    sweep = SweepProcess(*WORDS, cwd=tmp_path)
+    driver = psutil.Process(sweep.process.pid)
+    eventually(lambda: any(child.name() == daemon for child in driver.children()), 120)
+    for process in sweep.alive():
+        process.terminate()
+    sweep.wait()
+    assert sweep.code in (2, 130) and sweep.err.endswith("continue with: python -m distpaml.sweep --resume out\n")
+    assert sweep.err.count("\n") == 1, sweep.err
+    eventually(lambda: not sweep.alive(), 20)
