@@ -35,6 +35,8 @@ PREDICTED, SAMPLED, MUTED, INK = PALETTE["blue"][0], PALETTE["orange"][0], "#656
 TICKS = [size * 10.0**power for power in range(-3, 4) for size in (1, 2, 5)]
 MOST = 12
 """Most groups in one figure."""
+LARGE = 5.0
+"""From this NLL on, the axis is compressed."""
 
 
 def write_figures(tree: dict[str, Any], folder: Path) -> list[Path]:
@@ -75,24 +77,48 @@ def curves(entry: dict[str, Any], measures: Sequence[str]) -> Figure:
     figure = Figure(figsize=(3.4 * len(measures), 2.6), layout="constrained")
     axes = figure.subplots(1, len(measures))
     for axis, measure in zip(axes, measures, strict=True):
-        for number, group in enumerate(entry["groups"][:MOST]):
-            colour, dashes, marker = _style(entry, number)
-            part = group["measures"][measure]
-            mean, error = (np.array(part[key], float) for key in ("mean", "error"))
-            if not group["has_rounds"]:
-                axis.axhline(mean[0], color=colour, ls=dashes, lw=1.2, label=group["label"])
-                continue
-            axis.plot(group["added"], mean, color=colour, ls=dashes, marker=marker, ms=3, lw=1.3, label=group["label"])
-            axis.fill_between(group["added"], mean - error, mean + error, color=colour, alpha=0.15, lw=0)
-        nominal = MEASURES[measure].nominal
-        if nominal is None:
-            _nonlinear(axis, "log" if measure.startswith("rmse") else "asinh")
-        else:
-            axis.axhline(nominal, color=MUTED, lw=0.8, ls="--")
-        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+        _curves(axis, entry, measure)
         axis.set(xlabel="added tasks", ylabel=_named(measure))
     figure.legend(*axes[0].get_legend_handles_labels(), fontsize=7, ncols=6, loc="outside upper center")
     return figure
+
+
+def overview(entries: Sequence[dict[str, Any]], measures: Sequence[str]) -> Figure:
+    """The curves of several experiments, one column each, and a row per measure; all have the methods of the first."""
+    figure = Figure(figsize=(2.2 * len(entries), 2.0 * len(measures) + 0.3), layout="constrained")
+    axes = figure.subplots(len(measures), len(entries), squeeze=False)
+    for row, measure in zip(axes, measures, strict=True):
+        for axis, entry in zip(row, entries, strict=True):
+            _curves(axis, entry, measure)
+        row[0].set(ylabel=_named(measure))
+    for axis, entry in zip(axes[0], entries, strict=True):
+        axis.set(title=entry["name"].replace("_", " "))
+    for axis in axes[-1]:
+        axis.set(xlabel="added tasks")
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), fontsize=7, ncols=6, loc="outside upper center")
+    return figure
+
+
+def _curves(axis: Axes, entry: dict[str, Any], measure: str) -> None:
+    highest = -np.inf
+    for number, group in enumerate(entry["groups"][:MOST]):
+        colour, dashes, marker = _style(entry, number)
+        part = group["measures"][measure]
+        mean, error = (np.array(part[key], float) for key in ("mean", "error"))
+        highest = np.nanmax(mean, initial=highest)
+        if not group["has_rounds"]:
+            axis.axhline(mean[0], color=colour, ls=dashes, lw=1.2, label=group["label"])
+            continue
+        axis.plot(group["added"], mean, color=colour, ls=dashes, marker=marker, ms=3, lw=1.3, label=group["label"])
+        axis.fill_between(group["added"], mean - error, mean + error, color=colour, alpha=0.15, lw=0)
+    nominal = MEASURES[measure].nominal
+    if nominal is not None:
+        axis.axhline(nominal, color=MUTED, lw=0.8, ls="--")
+    elif measure.startswith("rmse"):
+        _nonlinear(axis, "log")
+    elif highest > LARGE:
+        _nonlinear(axis, "asinh")
+    axis.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
 def _nonlinear(axis: Axes, scale: Literal["log", "asinh"]) -> None:

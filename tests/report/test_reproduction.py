@@ -42,7 +42,7 @@ def test_the_page_shows_what_there_is_and_names_what_is_missing(files, tmp_path,
     assert "Claim 1, preset distpaml, fair measure: of 12 tests" in said
     assert "Claim 4: no runs of a method that chooses yet." in said
     assert "Latent space of experiment (iii): no run is kept for it yet" in said
-    expected = {"curves-cartpole-distpaml", "chosen-cartpole-distpaml", "divisors-distpaml"}
+    expected = {"overview", "curves-cartpole-distpaml", "chosen-cartpole-distpaml", "divisors-distpaml"}
     assert figures == expected | {"predictions-cartpole-distpaml-paml", "decoder-cartpole-distpaml-paml"}
 
 
