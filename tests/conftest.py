@@ -3,17 +3,20 @@
 - One thread per process.
 - Ctrl-C works in the processes that tests start, also where the suite itself was started with SIGINT ignored.
 - A test that changes the environment variables of its process and leaves them so has failed.
-- Tests marked `gl` are skipped where nothing can be rendered, and those marked `root` for other users; in CI a skipped
-  test is a failed test.
+- Where nothing can be rendered, tests marked `gl` are skipped, and so are those that fail for that reason. Those marked
+  `root` are skipped for other users. In CI a skipped test is a failed test.
 - Every test has a time limit: `timeout` in pyproject.toml, and `SLOW_LIMIT` if it is marked `slow`.
 """
 
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 
 import pytest
+
+from distpaml.descriptors.render import RenderError, working_backend
 
 SLOW_LIMIT = 1200  # seconds
 SET_BY_IMPORTS = {
@@ -57,17 +60,34 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.timeout(SLOW_LIMIT))
 
 
+@pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item):
     if item.get_closest_marker("gl") and (why := _cannot_render()):
         pytest.skip(why)
     if item.get_closest_marker("root") and os.geteuid() != 0:
         pytest.skip("Namespaces need root.")
+    with _skipped_without_gl():
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call():
+    with _skipped_without_gl():
+        return (yield)
+
+
+@contextmanager
+def _skipped_without_gl() -> Iterator[None]:
+    try:
+        yield
+    except RenderError:
+        if why := _cannot_render():
+            pytest.skip(why)
+        raise
 
 
 @cache
 def _cannot_render() -> str | None:
-    from distpaml.descriptors.render import RenderError, working_backend
-
     try:
         working_backend()
     except RenderError as error:

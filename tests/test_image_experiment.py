@@ -139,8 +139,8 @@ def test_ones_own_lengths_to_choose_from():
         (["selection.candidates=latent-grid"], "selection.candidates is 'latent-grid', but descriptors are images"),
         (["rounds=12"], "descriptor.images has 12 different descriptors, but initial=1 and rounds=12"),
         (["domain.name=cartpole", "domain.box={}"], "the domain cartpole has no camera"),
-        (["model.network=mpl"], "model.network is 'mpl'"),
-        (["fit.kind=svgp-ngd"], "fit.kind is 'svgp-ngd'"),
+        pytest.param(["model.network=mpl"], "model.network is 'mpl'", marks=pytest.mark.gl),
+        pytest.param(["fit.kind=svgp-ngd"], "fit.kind is 'svgp-ngd'", marks=pytest.mark.gl),
         (["descriptor.hidden=[pole_length]"], "should be empty, since descriptor.kind is 'image'"),
     ],
 )

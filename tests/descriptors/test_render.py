@@ -115,6 +115,7 @@ def test_other_content_is_another_file(fresh):
     assert len(list(fresh.glob("distpaml/images/*.npz"))) == len(list(fresh.glob("distpaml/images/*"))) == 4
 
 
+@pytest.mark.gl
 def test_it_renders_where_mujoco_was_imported_without_gl(fresh):
     code = (
         "import mujoco, numpy as np\n"

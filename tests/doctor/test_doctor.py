@@ -5,6 +5,7 @@ from distpaml.doctor.__main__ import main
 from distpaml.errors import UserError
 
 
+@pytest.mark.gl
 def test_this_machine_is_fine(capsys):
     assert main() == 0
     lines = capsys.readouterr().out.splitlines()
