@@ -1,6 +1,7 @@
 """Do shards pay? One evaluation of the bound with its gradient, and a short fit, in one process and in shard actors.
 
-Latents count as points in the evaluation, as they do in nearly all those of a fit.
+An evaluation is timed with latents that count as points, as they do in nearly all those of a fit, and with uncertain
+latents (`-uncertain`), which take twice the work for the same messages.
 
 For 100, 300 and 1000 tasks: one process with one thread (the other side of the ratios), one process with two threads,
 one shard actor and two of them, with one thread each. That two actors have the same bits as two shards in one process
@@ -103,21 +104,14 @@ def _compared(count: int, inducing: int, hosts: Sequence) -> Iterator[Result]:
         "1 actor": (pooled(on_ray, 1), 1),
         "2 actors": (pooled(on_ray, 2), 1),
     }
-    sides = {name: _evaluation(gp, *kind) for name, kind in kinds.items()}
-    split = _evaluation(gp, pooled(LocalShards, 2), 1)
-    two, one = sides["2 actors"], sides["one process"]
-    if two.bound != split.bound or not torch.equal(two.gradient, split.gradient):
-        raise AssertionError("Two actors and two shards in one process differ.")
-    messages = max(two.waiting - one.waiting / 2.0, 0.0)
-    trainer = two.seconds - two.waiting
-    for name, side in sides.items():
-        moved = f", {side.bytes / 1e6:.1f} MB moved" if "actor" in name else ""
-        print(f"{count} tasks, {name}: {side.seconds:.3f} s, {one.seconds / side.seconds:.2f} times as fast{moved}")
-    print(f"{count} tasks: the trainer's part {trainer:.3f} s, messages and waiting {messages:.3f} s", flush=True)
-    for machines in MACHINES:
-        computed = trainer + one.waiting / machines + messages * machines / 2.0
-        print(f"{count} tasks on {machines} machines, computed: {computed:.3f} s", flush=True)
-    yield Result(f"shards-{count}", one.seconds / two.seconds, two.seconds, one.seconds, "s", "one process")
+    for what, uncertain in (("", False), ("-uncertain", True)):
+        sides = {name: _evaluation(gp, *kind, uncertain) for name, kind in kinds.items()}
+        split = _evaluation(gp, pooled(LocalShards, 2), 1, uncertain)
+        two, one = sides["2 actors"], sides["one process"]
+        if two.bound != split.bound or not torch.equal(two.gradient, split.gradient):
+            raise AssertionError("Two actors and two shards in one process differ.")
+        _show(f"{count} tasks{what.replace('-', ', ')}", sides)
+        yield Result(f"shards{what}-{count}", one.seconds / two.seconds, two.seconds, one.seconds, "s", "one process")
     torch.set_num_threads(1)
     whole = {}
     for name in ("one process", "2 actors"):
@@ -128,7 +122,20 @@ def _compared(count: int, inducing: int, hosts: Sequence) -> Iterator[Result]:
     yield Result(f"shards-fit-{count}", other / ours, ours, other, "s", "a fit in one process")
 
 
-def _evaluation(gp: LatentGP, data: TrainingSet, threads: int) -> Side:
+def _show(what: str, sides: dict[str, Side]) -> None:
+    two, one = sides["2 actors"], sides["one process"]
+    messages = max(two.waiting - one.waiting / 2.0, 0.0)
+    trainer = two.seconds - two.waiting
+    for name, side in sides.items():
+        moved = f", {side.bytes / 1e6:.1f} MB moved" if "actor" in name else ""
+        print(f"{what}, {name}: {side.seconds:.3f} s, {one.seconds / side.seconds:.2f} times as fast{moved}")
+    print(f"{what}: the trainer's part {trainer:.3f} s, messages and waiting {messages:.3f} s", flush=True)
+    for machines in MACHINES:
+        computed = trainer + one.waiting / machines + messages * machines / 2.0
+        print(f"{what} on {machines} machines, computed: {computed:.3f} s", flush=True)
+
+
+def _evaluation(gp: LatentGP, data: TrainingSet, threads: int, uncertain: bool) -> Side:
     """The fastest of some evaluations, after a first one that nobody times."""
     torch.set_num_threads(threads)
     pool, best = data.pool, None
@@ -137,7 +144,7 @@ def _evaluation(gp: LatentGP, data: TrainingSet, threads: int) -> Side:
         pool.seconds, pool.bytes = 0.0, 0
         gp.zero_grad()
         begin = perf_counter()
-        bound = gp.terms(data, uncertain=False).total
+        bound = gp.terms(data, uncertain).total
         bound.backward()
         seconds = perf_counter() - begin
         gradient = torch.cat([p.grad.reshape(-1) for p in gp.parameters() if p.grad is not None])

@@ -51,7 +51,7 @@ def test_capacity_compares_numbers_of_inducing_points(capsys, monkeypatch):
 @pytest.mark.slow
 def test_shards_are_timed_and_have_the_same_bits(capsys):
     results = {result.name: result for result in shards.run(Namespace(), tasks=(6,), inducing=20)}
-    assert results.keys() == {"shards-6", "shards-fit-6"}
+    assert results.keys() == {"shards-6", "shards-uncertain-6", "shards-fit-6"}
     out = capsys.readouterr().out
     assert re.search(r"6 tasks, 2 actors: \S+ s, \S+ times as fast, \S+ MB moved", out)
     assert "6 tasks on 64 machines, computed" in out
