@@ -112,10 +112,9 @@ for problem in found.problems:
 # then each of them, left the fair measure, right the paper's.
 
 # %%
-of_numbers = [entry for entry in entries.values() if entry["facts"]["descriptor"] != "image"]
-ours = [entry for entry in of_numbers if entry is entries.get((entry["name"], "distpaml"))]
-if ours:
-    show("overview", overview(ours, HEADLINES[:2]))
+ours = [entry for (_, preset), entry in entries.items() if preset == "distpaml"]
+if of_numbers := [entry for entry in ours if entry["facts"]["descriptor"] != "image"]:
+    show("overview", overview(of_numbers, HEADLINES[:2]))
 for (experiment, preset), entry in entries.items():
     show(f"curves-{experiment}-{preset}", curves(entry, HEADLINES))
 
