@@ -153,18 +153,40 @@ for measure in HEADLINES if entries else ():
     )
 
 # %% [markdown]
-# After so many rounds, means over the seeds that are finished:
+# After so many rounds, means over seeds 0 to 4, which both presets have:
 
 # %%
 AFTER = [0, 1, 3, 5, 8, 12, 15]
 rounds = distpaml.results(files) if entries else pd.DataFrame()
 for measure in ("rmse", "nll", "coverage") if entries else ():
-    say(f"### {MEASURES[measure].label} by round")
-    means = rounds[rounds["round"].isin(AFTER)].pivot_table(measure, ["experiment", "preset", "method"], "round")
+    say(f"### {MEASURES[measure].label} by round, seeds 0 to 4")
+    first = rounds[rounds["round"].isin(AFTER) & (rounds["seed"] < 5)]
+    means = first.pivot_table(measure, ["experiment", "preset", "method"], "round")
     table(
         [
             dict(zip(means.index.names, names, strict=True)) | {f"{r}": f"{value:.3f}" for r, value in row.items()}
             for names, row in means.iterrows()
+        ]
+    )
+
+# %% [markdown]
+# What the runs took: the seconds of all their rounds, one core each.
+
+# %%
+if entries:
+    say("### Cost")
+    runs = rounds.filter(like="seconds.").sum(axis=1).groupby([rounds[key] for key in ("experiment", "preset", "run")])
+    seconds = runs.sum().groupby(["experiment", "preset"]).agg(["count", "mean", "sum"])
+    table(
+        [
+            {
+                "experiment": experiment,
+                "preset": preset,
+                "runs": f"{row['count']:.0f}",
+                "seconds each": f"{row['mean']:.0f}",
+                "core-hours": f"{row['sum'] / 3600:.2f}",
+            }
+            for (experiment, preset), row in seconds.iterrows()
         ]
     )
 
