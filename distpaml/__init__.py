@@ -4,9 +4,10 @@ The method is that of Kaddour, Sæmundsson and Deisenroth, "Probabilistic Active
 arXiv 2007.08949.
 """
 
-import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from distpaml.arithmetic import choose_kernels
 
 if TYPE_CHECKING:
     from distpaml.ask_tell.experiment import Experiment
@@ -16,12 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Experiment", "load_run", "results"]
 __version__ = "0.1.0"
 
-os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
-"""The same bits for the same numbers: without it MKL's depend on where in memory a tensor begins, and processes differ.
-
-MKL reads it at its first call, so it must be set before anything is computed. It costs no measurable time.
-"""
-
+choose_kernels()  # before anything imports numpy
 
 _HOMES = {"Experiment": "distpaml.ask_tell.experiment", "load_run": "distpaml.trained"}
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from distpaml import __version__
+from distpaml.arithmetic import kernels_in_use
 
 HOME = Path(__file__).parents[1]
 """The clone, if the package is not installed as a wheel."""
@@ -15,9 +16,11 @@ HOME = Path(__file__).parents[1]
 
 @cache
 def versions() -> Mapping[str, str]:
-    """Of distpaml, with its commit in a clone, and of the libraries that compute."""
+    """Of distpaml, with its commit in a clone, of the libraries that compute, and of the kernels that they use."""
     libraries = {name: version(name) for name in ("torch", "numpy", "mujoco")}
-    return MappingProxyType({"distpaml": __version__, "commit": commit(HOME)} | libraries)
+    return MappingProxyType(
+        {"distpaml": __version__, "commit": commit(HOME)} | libraries | {"kernels": kernels_in_use()}
+    )
 
 
 def commit(folder: Path) -> str:

@@ -14,6 +14,7 @@ import ray
 from ray._private import ray_constants
 from ray._private.services import get_ray_address_from_environment
 
+from distpaml.arithmetic import KERNELS
 from distpaml.config import ExperimentConfig
 from distpaml.config.yaml_text import read
 from distpaml.errors import UserError
@@ -63,7 +64,7 @@ def _connection(address: str | None, configs: Iterable[ExperimentConfig], verbos
         try:
             with in_time(START_LIMIT, f"Ray has not started within {START_LIMIT:g} seconds"):
                 if address:
-                    sent = {"env_vars": HIDE_GPUS} | ({"py_modules": modules} if modules else {})
+                    sent = {"env_vars": HIDE_GPUS | _kernels()} | ({"py_modules": modules} if modules else {})
                     ray.init(address=address, runtime_env=sent, **quiet)
                 else:
                     _stay_on_this_machine()
@@ -84,6 +85,11 @@ def _connection(address: str | None, configs: Iterable[ExperimentConfig], verbos
         started = with_descendants(set(psutil.Process().children()) - before)
         ray.shutdown()
         _end(started | with_descendants(started))
+
+
+def _kernels() -> dict[str, str]:
+    """For workers of a running cluster, which import numpy before they import distpaml."""
+    return {KERNELS: os.environ[KERNELS]} if KERNELS in os.environ else {}
 
 
 def _end(processes: Iterable[psutil.Process]) -> None:

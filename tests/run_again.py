@@ -1,0 +1,60 @@
+"""Is a published result what this code computes? `python tests/run_again.py [FILE [PRESET/RUN]]`, at random unless named.
+
+Runs a run of `notebooks/results` again in this process and compares all its records, to the last bit. It ends with
+status 1 and names what differs. Times, device and versions do not count; see `distpaml.arithmetic` for what the bits
+depend on.
+"""
+
+import random
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from distpaml.config import ExperimentConfig
+from distpaml.data.tasks import TaskSet
+from distpaml.loop import active_loop
+from distpaml.report.archive import read_archive
+from distpaml.rounds import Record
+from distpaml.runtime.local import local_parts
+from distpaml.select.methods import get_method
+
+RESULTS = Path(__file__).parents[1] / "notebooks" / "results"
+FILES = ("cartpole", "pendubot", "cart_double_pole", "cartpole_partial", "cartpole_noisy", "cartpole_images")
+
+
+def published(file: str) -> dict[str, tuple[dict[str, Any], list[Record]]]:
+    """Config and records of the runs in a file of results, by preset and name; none if there is no such file."""
+    path = RESULTS / f"{file}.parquet"
+    runs = read_archive(path) if path.exists() else ()
+    return {f"{config['model']['preset']}/{name}": (config, records) for name, config, records in runs}
+
+
+def again(config: dict[str, Any]) -> Iterator[Record]:
+    """The records of a run, one round after the other."""
+    torch.set_num_threads(1)
+    own = ExperimentConfig.model_validate(config)
+    for round in active_loop(get_method(TaskSet(own)), *local_parts(own)):
+        yield round.record
+
+
+def main(arguments: Sequence[str]) -> int:
+    files = [file for file in FILES if published(file)]
+    file = arguments[0] if arguments else random.choice(files)
+    runs = published(file)
+    name = arguments[1] if arguments[1:] else random.choice(sorted(runs))
+    config, records = runs[name]
+    print(f"{file}, {name}: {len(records)} rounds of commit {records[0].versions.get('commit', 'unknown')}", flush=True)
+    for before, now in zip(records, again(config), strict=True):
+        old, new = before.result(), now.result()
+        if differing := [key for key in old if old[key] != new[key]]:
+            print(f"round {now.round}: {', '.join(f'{key} {old[key]} -> {new[key]}' for key in differing)}")
+            return 1
+        print(f"round {now.round}: the same, RMSE {now.rmse!r}, NLL {now.nll!r}", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
