@@ -34,7 +34,7 @@ def has_avx2(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
 
 
 def kernels_in_use() -> str:
-    """The kernels of numpy and scipy, such as `Haswell`; `Haswell+SkylakeX` where numpy was imported before distpaml."""
+    """The kernels of numpy and scipy: `Haswell`, or `Haswell+SkylakeX` where numpy was imported before distpaml."""
     import scipy.linalg  # noqa: F401  # loads both
     from threadpoolctl import threadpool_info
 

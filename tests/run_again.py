@@ -1,8 +1,8 @@
-"""Is a published result what this code computes? `python tests/run_again.py [FILE [PRESET/RUN]]`, at random unless named.
+"""Is a published result what this code computes? `python tests/run_again.py [FILE [PRESET/RUN]]`
 
-Runs a run of `notebooks/results` again in this process and compares all its records, to the last bit. It ends with
-status 1 and names what differs. Times, device and versions do not count; see `distpaml.arithmetic` for what the bits
-depend on.
+Runs a run of `notebooks/results` again, one at random unless it is named, and compares all its records to the last bit.
+It ends with status 1 at the first round that differs, and says in what. Times, device and versions do not count;
+`distpaml.arithmetic` has what the bits depend on.
 """
 
 import random
