@@ -120,7 +120,8 @@ for (experiment, preset), entry in entries.items():
 
 # %% [markdown]
 # The same in numbers, over the seeds that are finished: the mean over the rounds, the error after the last one, and
-# the paired difference of the mean over the rounds to UNI and to LHS, with its 95 % interval. Below zero is better.
+# the paired difference of the mean over the rounds to UNI and to LHS, with its 95 % interval and the p-value of the
+# sign test over seeds. Below zero is better.
 
 
 # %%
@@ -131,7 +132,9 @@ def plus_minus(pair):
 def with_interval(part):
     if part is None:
         return ""
-    return f"{part['mean']:+.3f}" + ("" if part["low"] is None else f" [{part['low']:+.3f}, {part['high']:+.3f}]")
+    if part["low"] is None:
+        return f"{part['mean']:+.3f}"
+    return f"{part['mean']:+.3f} [{part['low']:+.3f}, {part['high']:+.3f}], p = {part['p']:.3f}"
 
 
 for measure in HEADLINES if entries else ():
@@ -151,6 +154,39 @@ for measure in HEADLINES if entries else ():
             for row in entry["table"][measure]
         ]
     )
+
+# %% [markdown]
+# All experiments together, by the fair measure: the interquartile mean of the paired differences (RMSE relative to the
+# baseline's, NLL in nats), the probability that a method is better on a random seed of a random experiment, both with
+# 95 % intervals by a stratified bootstrap, and the p-value of the sign test over all pairs.
+
+
+# %%
+def of_three(values, form):
+    """A value and its interval, if there is one."""
+    first, *interval = (f"{value:{form}}" for value in values if value is not None)
+    return f"{first} [{', '.join(interval)}]" if interval else first
+
+
+for preset in planned["preset"].unique():
+    runs = [run for run in found.runs if run.config.get("model", {}).get("preset", "distpaml") == preset]
+    if rows := [row for row in payload(replace(found, runs=runs))["together"] if row["measure"] in HEADLINES[:2]]:
+        say(f"### All experiments together, preset {preset}")
+        table(
+            [
+                {
+                    "method": row["method"],
+                    "against": row["baseline"],
+                    "measure": MEASURES[row["measure"]].label,
+                    "experiments": f"{row['experiments']:.0f}",
+                    "pairs": f"{row['seeds']:.0f}",
+                    "difference": of_three(row["middle"], "+.3f"),
+                    "probability of improvement": of_three(row["better"], ".2f"),
+                    "p": f"{row['p']:.4f}",
+                }
+                for row in rows
+            ]
+        )
 
 # %% [markdown]
 # After so many rounds, means over seeds 0 to 4, which both presets have:
