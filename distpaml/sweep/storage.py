@@ -68,7 +68,8 @@ class Storage:
                 file.parent.mkdir(parents=True, exist_ok=True)
                 write_durably(file, uuid4().hex.encode())
         self.push("id")
-        return file.read_text()
+        with _said(f"{file}, by which machines know the sweep's folder, cannot be read"):
+            return file.read_text()
 
     def remove(self) -> None:
         """Delete everything, here and in storage."""
