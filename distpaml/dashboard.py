@@ -1,5 +1,6 @@
 """The report, live while a sweep runs: `python -m distpaml.dashboard DIR [--port 8080]`."""
 
+import os
 import sys
 from argparse import ArgumentParser
 from pathlib import Path
@@ -16,7 +17,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         for directory in options.directories:
-            if not directory.is_dir():
+            if not os.path.isdir(directory):  # False also where the name is too long
                 raise UserError(f"{directory} is not a directory; name that of a sweep or of a run.")
         with serve(options.directories, options.port) as server:
             if not state_of(options.directories):

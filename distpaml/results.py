@@ -14,6 +14,7 @@ A parquet file holds choices and configs too (see `distpaml.report.archive`), so
 """
 
 import json
+import os
 import sys
 import warnings
 from argparse import ArgumentParser
@@ -74,7 +75,7 @@ def _collected(sources: Sequence[Path]) -> list["Run"]:
 
     paths = [path.parent if path.name == "records.jsonl" else path for path in sources]
     for path in paths:
-        if not path.is_dir() and not (path.is_file() and path.suffix in FORMATS):
+        if not os.path.isdir(path) and not (os.path.isfile(path) and path.suffix in FORMATS):
             raise UserError(
                 f"{path} is not a directory; name that of a sweep or of a run."
                 if path.suffix not in FORMATS
@@ -168,7 +169,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _write(sources: list[str], out: Path | None, choices: bool, commit: str | None) -> None:
     from distpaml.report.archive import file_name
 
-    folder = out is not None and (out.is_dir() or not out.suffix)
+    folder = out is not None and (os.path.isdir(out) or not out.suffix)
     if out is not None and not folder and out.suffix not in FORMATS:
         raise UserError(f"--out is {out}, but should end in {' or '.join(FORMATS)}.")
     if folder and choices:

@@ -20,7 +20,7 @@ from distpaml.command_line import add_config, called, config_and_overrides, show
 from distpaml.config import ExperimentConfig, load, shipped
 from distpaml.domains import SimulationError
 from distpaml.errors import UserError, printable
-from distpaml.failures import described, keep, text_of
+from distpaml.failures import FILE, described, keep, text_of
 from distpaml.runtime.lifeline import remedy
 
 if TYPE_CHECKING:
@@ -58,10 +58,10 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"error: {printable(str(error))}", file=sys.stderr)
         return 2
     except Exception as error:  # of a domain, a utility, a descriptor or a network of the user's own
-        file = keep(error, path)
+        kept = f"; the traceback is in {shown_path(path / FILE)}" if keep(error, path) else ""
         if options.verbose:
             print(*map(printable, text_of(error).splitlines()), sep="\n", file=sys.stderr)
-        print(printable(f"error: {described(error)}; the traceback is in {shown_path(file)}."), file=sys.stderr)
+        print(printable(f"error: {described(error)}{kept}."), file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("Stopped; the same command continues from the last finished round.", file=sys.stderr)

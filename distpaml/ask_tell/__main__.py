@@ -12,6 +12,7 @@ All but `new` work on the experiment in the working folder, or in `--dir DIR`.
 """
 
 import json
+import os
 import sys
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable
@@ -73,8 +74,8 @@ def tell(options: Namespace) -> None:
 def attach(options: Namespace) -> None:
     """Add what was observed of a task that nobody asked for."""
     experiment = _load(options)
-    pairs = [word.partition("=") for word in options.words if "=" in word and not Path(word).exists()]
-    files = [word for word in options.words if "=" not in word or Path(word).exists()]
+    files = [word for word in options.words if "=" not in word or os.path.exists(word)]
+    pairs = [word.partition("=") for word in options.words if word not in files]
     if not files or not pairs:
         raise UserError("attach needs a file and the descriptor, such as: distpaml attach run.csv payload=1.5")
     _thank(experiment, experiment.attach({key: value for key, _, value in pairs}, files))

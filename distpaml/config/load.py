@@ -42,7 +42,7 @@ def load(
         tree = _shrunk(tree)
     written_by = {}
     if isinstance(overrides, Mapping):
-        changes = [(f"{key}={value}", key, value) for key, value in overrides.items()]
+        changes = [(_text(key, value), key, value) for key, value in overrides.items()]
     else:
         changes = [(text, *parse_override(text)) for text in overrides]
     for text, key, value in changes:
@@ -92,6 +92,17 @@ def parse_override(text: str) -> tuple[str, Any]:
     if not equals or not all(key.split(".")):
         raise UserError(f"The override {shown(text)} should be dotted.key=value, for example model.inducing=100.")
     return key, parse_value(value, f"The value of the override {shown(text)}")
+
+
+def _text(key: Any, value: Any) -> str:
+    """An override from Python as one would type it."""
+    try:
+        text = f"{key}={value}"
+    except ValueError as error:
+        raise UserError("The overrides hold a number that has too many digits to be written.") from error
+    if not isinstance(key, str):
+        raise UserError(f"The override {shown(text)} should have text as its key, for example model.inducing.")
+    return text
 
 
 def assigned(tree: Any, path: list[str], value: Any) -> Tree:

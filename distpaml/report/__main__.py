@@ -3,6 +3,7 @@
 A directory of an experiment for ask and tell has a page of its own.
 """
 
+import os
 import sys
 from argparse import ArgumentParser
 from pathlib import Path
@@ -26,7 +27,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         for directory in options.directories:
-            if not directory.is_dir():
+            if not os.path.isdir(directory):  # False also where the name is too long
                 raise UserError(f"{directory} is not a directory; name that of a sweep or of a run.")
         out = options.out or options.directories[0] / "report"
         if any(map(_is_experiment, options.directories)):

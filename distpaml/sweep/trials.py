@@ -10,10 +10,7 @@ from typing import Any
 from distpaml.config import ExperimentConfig, load
 from distpaml.config.validation_errors import shown
 from distpaml.errors import UserError
-from distpaml.sweep.schema import SweepConfig
-
-LONGEST_NAME = 200
-"""Characters; file systems allow 255 bytes, and W&B and TensorBoard add some of their own."""
+from distpaml.sweep.schema import LONGEST_NAME, SweepConfig
 
 
 @dataclass(frozen=True)
