@@ -4,18 +4,6 @@ import os
 import shlex
 import signal
 import sys
-
-TOO_EARLY = "Stopped before the sweep began."
-
-
-def _stop_early(*_: object) -> None:
-    print(TOO_EARLY, file=sys.stderr, flush=True)
-    os._exit(130)  # the imports that are under way have nothing to tidy up
-
-
-if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-    signal.signal(signal.SIGINT, _stop_early)  # the imports below take seconds
-
 from argparse import ArgumentParser, Namespace
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -38,8 +26,6 @@ def main(arguments: list[str] | None = None) -> int:
 
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 140)
     signal.signal(signal.SIGTERM, _interrupted)
-    if signal.getsignal(signal.SIGINT) is _stop_early:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
     sweep = None
     try:
         sweep = _sweep(options)
@@ -50,7 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     except KeyboardInterrupt:
         begun = sweep and (sweep.storage.local / "sweep.yaml").exists()
-        print(f"Stopped; {_continue(sweep)}" if sweep and begun else TOO_EARLY, file=sys.stderr)
+        print(f"Stopped; {_continue(sweep)}" if sweep and begun else "Stopped before the sweep began.", file=sys.stderr)
         return 130
 
 
