@@ -17,7 +17,6 @@ import json
 import os
 import sys
 import warnings
-from argparse import ArgumentParser
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from os import PathLike
@@ -25,8 +24,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from distpaml.command_line import called
-from distpaml.errors import UserError
+from distpaml.command_line import Parser, called, print_data, say
+from distpaml.errors import UserError, printable
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -83,7 +82,7 @@ def _collected(sources: Sequence[Path]) -> list["Run"]:
             )
     found = collect(paths)
     for problem in found.problems:
-        warnings.warn(f"{problem.path}: {problem.said}", stacklevel=3)
+        warnings.warn(printable(f"{problem.path}: {problem.said}"), stacklevel=3)
     if not found.runs:
         raise UserError(f"{', '.join(map(str, paths))} has no run with a finished round.")
     return found.runs
@@ -144,7 +143,7 @@ def _identity(run: "Run") -> tuple[str, str, int, str]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = ArgumentParser(prog=called("results"), description="The results of runs and sweeps as a table.")
+    parser = Parser(prog=called("results"), description="The results of runs and sweeps as a table.")
     parser.add_argument("sources", nargs="+", metavar="DIR", help="a sweep, a run, a file of results, or a folder")
     parser.add_argument(
         "--out",
@@ -176,12 +175,12 @@ def _write(sources: list[str], out: Path | None, choices: bool, commit: str | No
         raise UserError(f"--out is the folder {out}, whose files hold choices anyway; leave --choices out.")
     try:
         if out is None:
-            print(results(sources, choices).to_csv(index=False), end="")
+            print_data(results(sources, choices).to_csv(index=False))
         elif choices or out.suffix == ".csv":
             table = results(sources, choices)
             out.parent.mkdir(parents=True, exist_ok=True)
             table.to_csv(out, index=False) if out.suffix == ".csv" else table.to_parquet(out, index=False)
-            print(f"{len(table)} rows, {len(table.columns)} columns: {out}")
+            say(f"{len(table)} rows, {len(table.columns)} columns: {out}")
         else:
             runs = [_with_commit(run, commit) for run in _collected([Path(source) for source in sources])]
             if folder:
@@ -207,7 +206,7 @@ def _archive(file: Path, runs: Sequence["Run"]) -> None:
     rows = _rows(runs)
     file.parent.mkdir(parents=True, exist_ok=True)
     write_archive(file, rows)
-    print(f"{len(rows)} rows, {len(runs)} runs: {file}")
+    say(f"{len(rows)} rows, {len(runs)} runs: {file}")
 
 
 class _Callable(ModuleType):

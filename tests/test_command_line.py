@@ -155,3 +155,20 @@ def test_a_name_that_no_file_can_have_is_one_sentence(tmp_path, monkeypatch, cap
     assert import_module(f"distpaml.{module}").main(words) == 2
     said = capsys.readouterr().err
     assert said.startswith("error: ") and said.count("\n") == 1 and said[:-1].isprintable()
+
+
+@pytest.mark.parametrize(
+    "module, words",
+    [
+        *((name, ["x"]) for name in ("run", "results", "dashboard", "domains.check", "domains.inspect")),
+        *((f"{name}.__main__", ["x"]) for name in ("sweep", "report", "config", "bench")),
+        ("doctor.__main__", []),
+        ("ask_tell.__main__", ["ask"]),
+        ("report.showcase", ["x", "--out", "x"]),
+    ],
+)
+def test_a_complaint_about_a_word_does_not_steer_the_terminal(capsys, module, words):
+    with pytest.raises(SystemExit, match="2"):
+        import_module(f"distpaml.{module}").main([*words, "--\x1b[31m"])
+    said = capsys.readouterr().err
+    assert said.endswith(r": error: unrecognized arguments: --\x1b[31m" + "\n") and "\x1b" not in said

@@ -5,16 +5,15 @@ A directory of an experiment for ask and tell has a page of its own.
 
 import os
 import sys
-from argparse import ArgumentParser
 from pathlib import Path
 
-from distpaml.command_line import called
+from distpaml.command_line import Parser, called, say
 from distpaml.errors import UserError
 from distpaml.report import write_report
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = ArgumentParser(
+    parser = Parser(
         prog=called("report"), description="One page about runs and sweeps, or about an experiment for ask and tell."
     )
     parser.add_argument(
@@ -37,7 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    print(f"Report: {page}")
+    say(f"Report: {page}")
     return 0
 
 

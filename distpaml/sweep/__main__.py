@@ -4,11 +4,11 @@ import os
 import shlex
 import signal
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from distpaml.command_line import add_config, called, config_and_overrides
+from distpaml.command_line import Parser, add_config, called, config_and_overrides
 from distpaml.domains import SimulationError
 from distpaml.errors import UserError, printable
 from distpaml.runtime.lifeline import remedy
@@ -44,8 +44,8 @@ def _continue(sweep: "Sweep") -> str:
     return f"continue with: python -m distpaml.sweep --resume {shlex.quote(sweep.storage.shown)}"
 
 
-def _parser() -> ArgumentParser:
-    parser = ArgumentParser(prog=called("sweep"), description="Run many experiments, or continue them.")
+def _parser() -> Parser:
+    parser = Parser(prog=called("sweep"), description="Run many experiments, or continue them.")
     overrides = "seeds=5, methods=[uni,lhs], grid.model.inducing=[100,300] or rounds=8"
     add_config(parser, ", ".join(shipped_sweeps()), overrides)
     parser.add_argument(
