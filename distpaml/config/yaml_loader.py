@@ -12,8 +12,8 @@ import yaml
 from yaml.composer import Composer, ComposerError
 from yaml.constructor import ConstructorError, SafeConstructor
 
-MOST_NODES = 600_000
-"""Keys and values, as often as aliases repeat them. The largest configs hold 10 000 rows of up to 50 numbers."""
+MOST_NODES = 300_000
+"""Keys and values, as often as aliases repeat them. The largest configs hold 10 000 rows of up to 25 numbers."""
 DEEPEST = 20
 """Levels of lists and mappings; a config has eight, and the rest is for options of environments."""
 LONGEST_KEY = 300
