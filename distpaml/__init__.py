@@ -4,6 +4,10 @@ The method is that of Kaddour, Sæmundsson and Deisenroth, "Probabilistic Active
 arXiv 2007.08949.
 """
 
+from distpaml.interrupt import heed_ctrl_c
+
+heed_ctrl_c()  # before anything else is imported
+
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 

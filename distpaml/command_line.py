@@ -1,10 +1,28 @@
-"""What all commands have in common: how they were called, and a config as their first word."""
+"""What all commands have in common: how they were called, a config as their first word, and how they print."""
 
 import sys
 from argparse import ArgumentParser
 from pathlib import Path
+from typing import NoReturn
 
-from distpaml.errors import UserError
+from distpaml.errors import UserError, printable
+
+
+class Parser(ArgumentParser):
+    """A parser whose complaints about a word cannot steer the terminal."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(printable(message))
+
+
+def say(line: str) -> None:
+    """Print a line in which names and paths, which anyone may have written, cannot steer the terminal."""
+    print(printable(line), flush=True)
+
+
+def print_data(text: str) -> None:
+    """Print lines that a program may read: to a file or a pipe as they are, on a terminal like `say`."""
+    print("\n".join(map(printable, text.split("\n"))) if sys.stdout.isatty() else text, end="")
 
 
 def called(name: str) -> str:

@@ -70,8 +70,9 @@ def locked(folder: Path, other: str, patience: float = 0.0) -> Iterator[None]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         os.close(os.open(folder / "lock", os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o666))
-    except OSError as error:
-        raise UserError(f"{folder} cannot be written: {error.strerror or error}; choose another directory.") from error
+    except (OSError, ValueError) as error:
+        said = getattr(error, "strerror", None) or error
+        raise UserError(f"{folder} cannot be written: {said}; choose another directory.") from error
     lock = FileLock(folder / "lock", patience, thread_local=False, poll_interval=0.02, fallback_to_soft=False)
     try:
         lock.acquire()

@@ -34,8 +34,11 @@ def text_of(error: BaseException) -> str:
     return "".join(traceback.format_exception(error))
 
 
-def keep(error: BaseException, folder: Path) -> Path:
-    """Write the traceback into the folder of the run that failed; returns the file."""
-    folder.mkdir(parents=True, exist_ok=True)
-    write_durably(folder / FILE, text_of(error).encode(errors="backslashreplace"))
-    return folder / FILE
+def keep(error: BaseException, folder: Path) -> bool:
+    """Write the traceback into `FILE` in the folder of the run that failed; False where nothing can be written."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_durably(folder / FILE, text_of(error).encode(errors="backslashreplace"))
+    except (OSError, ValueError):
+        return False
+    return True

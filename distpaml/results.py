@@ -14,9 +14,9 @@ A parquet file holds choices and configs too (see `distpaml.report.archive`), so
 """
 
 import json
+import os
 import sys
 import warnings
-from argparse import ArgumentParser
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from os import PathLike
@@ -24,8 +24,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from distpaml.command_line import called
-from distpaml.errors import UserError
+from distpaml.command_line import Parser, called, print_data, say
+from distpaml.errors import UserError, printable
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -74,7 +74,7 @@ def _collected(sources: Sequence[Path]) -> list["Run"]:
 
     paths = [path.parent if path.name == "records.jsonl" else path for path in sources]
     for path in paths:
-        if not path.is_dir() and not (path.is_file() and path.suffix in FORMATS):
+        if not os.path.isdir(path) and not (os.path.isfile(path) and path.suffix in FORMATS):
             raise UserError(
                 f"{path} is not a directory; name that of a sweep or of a run."
                 if path.suffix not in FORMATS
@@ -82,7 +82,7 @@ def _collected(sources: Sequence[Path]) -> list["Run"]:
             )
     found = collect(paths)
     for problem in found.problems:
-        warnings.warn(f"{problem.path}: {problem.said}", stacklevel=3)
+        warnings.warn(printable(f"{problem.path}: {problem.said}"), stacklevel=3)
     if not found.runs:
         raise UserError(f"{', '.join(map(str, paths))} has no run with a finished round.")
     return found.runs
@@ -143,7 +143,7 @@ def _identity(run: "Run") -> tuple[str, str, int, str]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = ArgumentParser(prog=called("results"), description="The results of runs and sweeps as a table.")
+    parser = Parser(prog=called("results"), description="The results of runs and sweeps as a table.")
     parser.add_argument("sources", nargs="+", metavar="DIR", help="a sweep, a run, a file of results, or a folder")
     parser.add_argument(
         "--out",
@@ -168,19 +168,19 @@ def main(arguments: list[str] | None = None) -> int:
 def _write(sources: list[str], out: Path | None, choices: bool, commit: str | None) -> None:
     from distpaml.report.archive import file_name
 
-    folder = out is not None and (out.is_dir() or not out.suffix)
+    folder = out is not None and (os.path.isdir(out) or not out.suffix)
     if out is not None and not folder and out.suffix not in FORMATS:
         raise UserError(f"--out is {out}, but should end in {' or '.join(FORMATS)}.")
     if folder and choices:
         raise UserError(f"--out is the folder {out}, whose files hold choices anyway; leave --choices out.")
     try:
         if out is None:
-            print(results(sources, choices).to_csv(index=False), end="")
+            print_data(results(sources, choices).to_csv(index=False))
         elif choices or out.suffix == ".csv":
             table = results(sources, choices)
             out.parent.mkdir(parents=True, exist_ok=True)
             table.to_csv(out, index=False) if out.suffix == ".csv" else table.to_parquet(out, index=False)
-            print(f"{len(table)} rows, {len(table.columns)} columns: {out}")
+            say(f"{len(table)} rows, {len(table.columns)} columns: {out}")
         else:
             runs = [_with_commit(run, commit) for run in _collected([Path(source) for source in sources])]
             if folder:
@@ -206,7 +206,7 @@ def _archive(file: Path, runs: Sequence["Run"]) -> None:
     rows = _rows(runs)
     file.parent.mkdir(parents=True, exist_ok=True)
     write_archive(file, rows)
-    print(f"{len(rows)} rows, {len(runs)} runs: {file}")
+    say(f"{len(rows)} rows, {len(runs)} runs: {file}")
 
 
 class _Callable(ModuleType):

@@ -5,7 +5,7 @@ Stop it at any time; the same command continues from the last finished round.
 
 import shlex
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,11 +16,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedCo
 from rich.table import Table
 
 from distpaml.catalogue import HEADLINES, planned_rounds
-from distpaml.command_line import add_config, called, config_and_overrides, shown_path
+from distpaml.command_line import Parser, add_config, called, config_and_overrides, shown_path
 from distpaml.config import ExperimentConfig, load, shipped
 from distpaml.domains import SimulationError
 from distpaml.errors import UserError, printable
-from distpaml.failures import described, keep, text_of
+from distpaml.failures import FILE, described, keep, text_of
 from distpaml.runtime.lifeline import remedy
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ ROOMY = 100
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = ArgumentParser(prog=called("run"), description="Run one experiment, or continue it.")
+    parser = Parser(prog=called("run"), description="Run one experiment, or continue it.")
     add_config(parser, ", ".join(shipped()), "seed=3 or model.inducing=100")
     parser.add_argument("--out", metavar="DIR", help="the run's directory (default: runs/NAME-METHOD-SEED)")
     parser.add_argument("--quick", action="store_true", help="shrink the experiment to about a minute")
@@ -58,10 +58,10 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"error: {printable(str(error))}", file=sys.stderr)
         return 2
     except Exception as error:  # of a domain, a utility, a descriptor or a network of the user's own
-        file = keep(error, path)
+        kept = f"; the traceback is in {shown_path(path / FILE)}" if keep(error, path) else ""
         if options.verbose:
             print(*map(printable, text_of(error).splitlines()), sep="\n", file=sys.stderr)
-        print(printable(f"error: {described(error)}; the traceback is in {shown_path(file)}."), file=sys.stderr)
+        print(printable(f"error: {described(error)}{kept}."), file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("Stopped; the same command continues from the last finished round.", file=sys.stderr)

@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import time
+from importlib import import_module
 
 import pytest
 from tiny import SIZE
@@ -15,6 +16,9 @@ from distpaml.__main__ import ASK_TELL, COMMANDS, ELSEWHERE
 from distpaml.config import ExperimentConfig, load, shipped
 from distpaml.config.explain import explained
 from distpaml.config.validation_errors import dotted_keys
+
+LONG = "x" * 300
+"""No file system takes such a name."""
 
 ALONE = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
 
@@ -127,3 +131,44 @@ def test_an_address_that_does_not_answer_is_given_up_on(monkeypatch):
 def test_sentences_that_a_person_understands(words, sentence):
     done = distpaml(*words)
     assert done.returncode == 2 and done.stderr.count("\n") == 1 and sentence in done.stderr
+
+
+@pytest.mark.parametrize(
+    "module, words",
+    [
+        ("report.__main__", [LONG]),
+        ("dashboard", [LONG]),
+        ("results", [LONG]),
+        ("results", [".", "--out", LONG]),
+        ("run", ["cartpole", "--out", LONG]),
+        ("run", ["cartpole", 'out="a\\0b"']),
+        ("sweep.__main__", ["--out", LONG]),
+        ("sweep.__main__", ["--resume", LONG]),
+        ("sweep.__main__", [f"name={LONG}"]),
+        ("sweep.__main__", ["nul.yaml"]),
+    ],
+)
+def test_a_name_that_no_file_can_have_is_one_sentence(tmp_path, monkeypatch, capsys, module, words):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sweeps").mkdir()
+    (tmp_path / "nul.yaml").write_text('include: ["a\\0b"]')
+    assert import_module(f"distpaml.{module}").main(words) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: ") and said.count("\n") == 1 and said[:-1].isprintable()
+
+
+@pytest.mark.parametrize(
+    "module, words",
+    [
+        *((name, ["x"]) for name in ("run", "results", "dashboard", "domains.check", "domains.inspect")),
+        *((f"{name}.__main__", ["x"]) for name in ("sweep", "report", "config", "bench")),
+        ("doctor.__main__", []),
+        ("ask_tell.__main__", ["ask"]),
+        ("report.showcase", ["x", "--out", "x"]),
+    ],
+)
+def test_a_complaint_about_a_word_does_not_steer_the_terminal(capsys, module, words):
+    with pytest.raises(SystemExit, match="2"):
+        import_module(f"distpaml.{module}").main([*words, "--\x1b[31m"])
+    said = capsys.readouterr().err
+    assert said.endswith(r": error: unrecognized arguments: --\x1b[31m" + "\n") and "\x1b" not in said

@@ -65,6 +65,15 @@ def test_a_lock_and_a_journal_that_are_links_are_refused_in_a_sentence(tmp_path,
         Journal(tmp_path / "events.jsonl").add("sweep started")
 
 
+@pytest.mark.parametrize("name", ["a\0b", "x" * 300])
+def test_a_folder_that_cannot_exist_is_a_sentence(tmp_path, name):
+    with (
+        pytest.raises(UserError, match="; choose another directory"),
+        locked(tmp_path / name, "It"),
+    ):
+        pass
+
+
 @pytest.mark.parametrize("theirs", ["a link", "open to all"])
 def test_copies_of_object_storage_are_kept_where_nobody_else_can_write(tmp_path, monkeypatch, theirs):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))

@@ -8,6 +8,8 @@ import pytest
 from sweeps import SweepProcess, small
 from tiny import SIZE
 
+from distpaml.failures import FILE, keep
+
 MINE = """
 from distpaml.domains import CartPole
 
@@ -57,6 +59,12 @@ def test_nothing_of_an_error_steers_the_terminal_or_is_written_through_a_link(fo
         done = run(folder, *words, *more)
         assert done.returncode == 1 and "\x1b" not in done.stderr + done.stdout and "ValueError" in done.stderr
     assert precious.read_text() == "precious" and "ValueError" in (folder / "here/error.txt").read_text()
+
+
+@pytest.mark.parametrize("name", ["a\0b", "x" * 300, "mine.py"])
+def test_a_traceback_that_cannot_be_kept_does_not_hide_the_error(folder, name):
+    assert not keep(ValueError("of the user"), folder / name)
+    assert keep(ValueError("of the user"), folder / "here") and "of the user" in (folder / "here" / FILE).read_text()
 
 
 def test_check_names_the_line(folder):

@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 
 import pandas as pd
 import pytest
@@ -14,6 +15,7 @@ import distpaml
 from distpaml.catalogue import MEASURES
 from distpaml.errors import UserError
 from distpaml.records import read_records
+from distpaml.report.__main__ import main as report
 from distpaml.runtime.run_experiment import run_to_end
 
 
@@ -49,6 +51,26 @@ def test_a_damaged_run_is_left_out_with_a_warning(folder, tmp_path):
     (tmp_path / "bad" / "records.jsonl").write_text("nonsense\n")
     with pytest.warns(UserWarning, match="bad: It is left out"):
         assert len(distpaml.results(tmp_path)) == 2
+
+
+@pytest.mark.filterwarnings("default")
+def test_names_do_not_steer_the_terminal_and_data_stay_data(folder, tmp_path, monkeypatch, capsys):
+    odd = tmp_path / "\x1b[31modd"
+    shutil.copytree(folder / "a", odd / "\x1b[32mrun")
+    (odd / "bad").mkdir()
+    (odd / "bad" / "records.jsonl").write_text("nonsense\n")
+    main = import_module("distpaml.results").main
+    assert main([str(odd)]) == 0
+    piped = capsys.readouterr()
+    assert "\x1b[32mrun" in piped.out and r"\x1b[31modd" in piped.err and "\x1b" not in piped.err
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert main([str(odd)]) == 0
+    assert capsys.readouterr().out == piped.out.replace("\x1b", r"\x1b")
+    for words in ([str(odd / "all.csv")], [str(odd / "all.parquet")], [str(odd)]):
+        assert main([str(folder / "a"), "--out", *words]) == 0
+    assert report([str(folder / "a"), "--out", str(odd / "report")]) == 0
+    shown = capsys.readouterr().out
+    assert shown.count(r"\x1b[31modd") == 4 and "\x1b" not in shown
 
 
 def test_nothing_to_show_is_a_sentence(tmp_path):

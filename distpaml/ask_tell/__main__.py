@@ -12,13 +12,15 @@ All but `new` work on the experiment in the working folder, or in `--dir DIR`.
 """
 
 import json
+import os
 import sys
-from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from argparse import Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from distpaml.errors import UserError, printable
+from distpaml.command_line import Parser, say
+from distpaml.errors import UserError
 
 if TYPE_CHECKING:
     from distpaml.ask_tell.experiment import Experiment
@@ -45,7 +47,7 @@ def new(options: Namespace) -> None:
 
     declaration = Declaration.of(options.declaration, options.overrides)
     experiment = Experiment(declaration, options.directory)
-    _say(f"{experiment.declaration.name} begins in {options.directory}. Next: distpaml ask --dir {options.directory}")
+    say(f"{experiment.declaration.name} begins in {options.directory}. Next: distpaml ask --dir {options.directory}")
 
 
 def ask(options: Namespace) -> None:
@@ -56,12 +58,12 @@ def ask(options: Namespace) -> None:
         print(json.dumps([task.model_dump(include={"id", "descriptor"}) for task in tasks]))
         return
     for task in tasks:
-        _say(_line(experiment, task.id, task.descriptor))
+        say(_line(experiment, task.id, task.descriptor))
     if len(tasks) < options.n:
-        _say(f"No more than {len(tasks)} are left to ask for.")
+        say(f"No more than {len(tasks)} are left to ask for.")
     first, where = tasks[0].id, _where(options)
-    _say(f"Try {'them' if len(tasks) > 1 else 'it'}, then: distpaml tell {first} FILE{where}")
-    _say(f"If it cannot be done: distpaml fail {first} 'what went wrong'{where}")
+    say(f"Try {'them' if len(tasks) > 1 else 'it'}, then: distpaml tell {first} FILE{where}")
+    say(f"If it cannot be done: distpaml fail {first} 'what went wrong'{where}")
 
 
 def tell(options: Namespace) -> None:
@@ -73,8 +75,8 @@ def tell(options: Namespace) -> None:
 def attach(options: Namespace) -> None:
     """Add what was observed of a task that nobody asked for."""
     experiment = _load(options)
-    pairs = [word.partition("=") for word in options.words if "=" in word and not Path(word).exists()]
-    files = [word for word in options.words if "=" not in word or Path(word).exists()]
+    files = [word for word in options.words if "=" not in word or os.path.exists(word)]
+    pairs = [word.partition("=") for word in options.words if word not in files]
     if not files or not pairs:
         raise UserError("attach needs a file and the descriptor, such as: distpaml attach run.csv payload=1.5")
     _thank(experiment, experiment.attach({key: value for key, _, value in pairs}, files))
@@ -85,7 +87,7 @@ def fail(options: Namespace) -> None:
     experiment = _load(options)
     event = experiment.fail(options.id, " ".join(options.reason))
     others = experiment.declaration.selection.retry_after
-    _say(f"Task {event.id} failed: {event.reason}. It may come back after {others} others were observed.")
+    say(f"Task {event.id} failed: {event.reason}. It may come back after {others} others were observed.")
 
 
 def status(options: Namespace) -> None:
@@ -96,16 +98,16 @@ def status(options: Namespace) -> None:
         keys = ("id", "state", "descriptor", "transitions", "reason")
         print(json.dumps([{key: getattr(task, key) for key in keys} for task in found.tasks]))
         return
-    _say(f"{experiment.declaration.name}: {found.worded()}")
+    say(f"{experiment.declaration.name}: {found.worded()}")
     for task in found.tasks:
         detail = {"out": "out", "failed": f"failed: {task.reason}"}.get(task.state, f"{task.transitions} transitions")
-        _say(f"{_line(experiment, task.id, task.descriptor)}  ({detail})")
+        say(f"{_line(experiment, task.id, task.descriptor)}  ({detail})")
     missing = experiment.declaration.initial - found.count("observed")
-    _say("The model chooses." if found.choosing else f"The model chooses after {missing} more.")
+    say("The model chooses." if found.choosing else f"The model chooses after {missing} more.")
     if found.learning:
-        _say(found.learning.worded())
+        say(found.learning.worded())
     if found.choosing:
-        _say(f"More: distpaml report {options.dir}")
+        say(f"More: distpaml report {options.dir}")
 
 
 def repair(options: Namespace) -> None:
@@ -113,7 +115,7 @@ def repair(options: Namespace) -> None:
     from distpaml.ask_tell.journal import Journal
 
     lines, aside = Journal(Path(options.dir)).repair()
-    _say(f"Kept {lines} lines; the rest is in {aside}." if aside else f"All {lines} lines are whole; nothing changed.")
+    say(f"Kept {lines} lines; the rest is in {aside}." if aside else f"All {lines} lines are whole; nothing changed.")
 
 
 COMMANDS: dict[str, Callable[[Namespace], None]] = {
@@ -121,8 +123,8 @@ COMMANDS: dict[str, Callable[[Namespace], None]] = {
 }
 
 
-def _parser() -> ArgumentParser:
-    parser = ArgumentParser(prog="distpaml", description=__doc__, formatter_class=RawDescriptionHelpFormatter)
+def _parser() -> Parser:
+    parser = Parser(prog="distpaml", description=__doc__, formatter_class=RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     parsers = {name: commands.add_parser(name, description=command.__doc__) for name, command in COMMANDS.items()}
     for name, sub in parsers.items():
@@ -144,11 +146,6 @@ def _parser() -> ArgumentParser:
     return parser
 
 
-def _say(line: str) -> None:
-    """Print a line in which names, units and reasons, which anyone may have written, cannot steer the terminal."""
-    print(printable(line))
-
-
 def _load(options: Namespace) -> "Experiment":
     from distpaml.ask_tell.experiment import Experiment
 
@@ -162,11 +159,11 @@ def _line(experiment: "Experiment", id: int, descriptor: dict) -> str:
 
 
 def _thank(experiment: "Experiment", event: "Tell | Attach") -> None:
-    _say(f"Task {event.id}: {event.transitions} transitions are kept.")
+    say(f"Task {event.id}: {event.transitions} transitions are kept.")
     for note in event.notes:
-        _say(f"  {note}")
+        say(f"  {note}")
     out = [task.id for task in experiment.status().tasks if task.state == "out"]
-    _say(f"Still out: {', '.join(map(str, out))}." if out else "Nothing is out.")
+    say(f"Still out: {', '.join(map(str, out))}." if out else "Nothing is out.")
 
 
 def _where(options: Namespace) -> str:

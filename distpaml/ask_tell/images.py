@@ -5,6 +5,7 @@ images apart that differ in brightness or in where things are; where that is not
 a list of choices.
 """
 
+import os
 import zipfile
 from pathlib import Path
 
@@ -35,7 +36,7 @@ def with_codes(dimension: Images) -> Images:
 
 
 def _read(path: Path) -> tuple[list[str], Array]:
-    if path.is_dir():
+    if os.path.isdir(path):  # False also where the name is too long
         files = sorted(file for file in path.iterdir() if file.suffix.lower() in SUFFIXES)
         if len(files) > LARGEST:
             raise UserError(f"{path} has {len(files)} images, but at most {LARGEST} can be chosen among.")

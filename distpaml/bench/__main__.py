@@ -1,19 +1,19 @@
 """`python -m distpaml.bench [NAME…] [--json FILE]`: run the named benchmarks, or all of them."""
 
-import argparse
 import json
 import sys
+from argparse import Namespace
 from importlib import import_module
 from pathlib import Path
 
 from distpaml.bench import BENCHES, Result
-from distpaml.command_line import called
+from distpaml.command_line import Parser, called
 from distpaml.errors import UserError
 from distpaml.names import nearest
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog=called("bench"), description="Run the named benchmarks, or all of them.")
+    parser = Parser(prog=called("bench"), description="Run the named benchmarks, or all of them.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of: {', '.join(BENCHES)}; none means all")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write one JSON object per line")
     parser.add_argument("--experiment", metavar="NAME", help="what `infer`, `trial`, `loop`, `capacity`, `greedy` run")
@@ -44,7 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def run(names: list[str], options: argparse.Namespace) -> list[Result]:
+def run(names: list[str], options: Namespace) -> list[Result]:
     """Results of the benchmarks in order, printed as they come."""
     for name in names:
         if name not in BENCHES:

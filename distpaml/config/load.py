@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -37,24 +38,51 @@ def load(
     `overrides` are `dotted.key=value` with YAML values, or values by dotted keys; they win over `quick`, which wins
     over the file.
     """
-    source, tree, path = _read(config)
-    if quick:
-        tree = _shrunk(tree)
-    written_by = {}
-    if isinstance(overrides, Mapping):
-        changes = [(f"{key}={value}", key, value) for key, value in overrides.items()]
-    else:
-        changes = [(text, *parse_override(text)) for text in overrides]
-    for text, key, value in changes:
-        tree = assigned(tree, key.split("."), value)
-        written_by[key] = f"override {shown(text)}"
+    return Source.of(config).load(overrides, quick)
 
-    def where(key: str) -> str:
-        dotted = f"{key.partition('[')[0]}."
-        touching = [w for w in written_by if dotted.startswith(f"{w}.") or f"{w}.".startswith(dotted)]
-        return written_by[touching[-1]] if touching else f"{source}{line_of(key, path)}"
 
-    return checked(ExperimentConfig, tree, where)
+@dataclass(frozen=True)
+class Source:
+    """Where experiments come from: a config that is read once for all that are made of it."""
+
+    name: str
+    tree: Tree
+    path: Path | None
+
+    @classmethod
+    def of(cls, config: str | Path | None) -> "Source":
+        """A config by its name or file, or the defaults."""
+        named = shipped() | worked_examples()
+        if config is None:
+            return cls("the defaults", {}, None)
+        if isinstance(config, str) and config in named:
+            path, name = named[config], f"the shipped experiment {config}"
+        else:
+            path = Path(config)
+            name = str(path)
+        if not os.path.exists(path):  # False also where the name is too long or malformed
+            known = nearest(path.stem, named)
+            raise UserError(f"{shown(str(config))} is neither a file nor a shipped experiment{known}.")
+        return cls(name, anchored(read(path), path.parent), path)
+
+    def load(self, overrides: Sequence[str] | Mapping[str, Any] = (), quick: bool = False) -> ExperimentConfig:
+        """One experiment, see `load`."""
+        tree = _shrunk(self.tree) if quick else self.tree
+        written_by = {}
+        if isinstance(overrides, Mapping):
+            changes = [(_text(key, value), key, value) for key, value in overrides.items()]
+        else:
+            changes = [(text, *parse_override(text)) for text in overrides]
+        for text, key, value in changes:
+            tree = assigned(tree, key.split("."), value)
+            written_by[key] = f"override {shown(text)}"
+
+        def where(key: str) -> str:
+            dotted = f"{key.partition('[')[0]}."
+            touching = [w for w in written_by if dotted.startswith(f"{w}.") or f"{w}.".startswith(dotted)]
+            return written_by[touching[-1]] if touching else f"{self.name}{line_of(key, self.path)}"
+
+        return checked(ExperimentConfig, tree, where)
 
 
 def shipped() -> dict[str, Path]:
@@ -69,22 +97,6 @@ def worked_examples() -> dict[str, Path]:
     return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
 
 
-def _read(config: str | Path | None) -> tuple[str, Tree, Path | None]:
-    """What the config is called, its contents, and its file."""
-    named = shipped() | worked_examples()
-    if config is None:
-        return "the defaults", {}, None
-    if isinstance(config, str) and config in named:
-        path, source = named[config], f"the shipped experiment {config}"
-    else:
-        path = Path(config)
-        source = str(path)
-    if not os.path.exists(path):  # False also where the name is too long or malformed
-        known = nearest(path.stem, named)
-        raise UserError(f"{shown(str(config))} is neither a file nor a shipped experiment{known}.")
-    return source, anchored(read(path), path.parent), path
-
-
 def parse_override(text: str) -> tuple[str, Any]:
     """The key and the value of `dotted.key=value`."""
     key, equals, value = text.partition("=")
@@ -92,6 +104,17 @@ def parse_override(text: str) -> tuple[str, Any]:
     if not equals or not all(key.split(".")):
         raise UserError(f"The override {shown(text)} should be dotted.key=value, for example model.inducing=100.")
     return key, parse_value(value, f"The value of the override {shown(text)}")
+
+
+def _text(key: Any, value: Any) -> str:
+    """An override from Python as one would type it."""
+    try:
+        text = f"{key}={value}"
+    except ValueError as error:
+        raise UserError("The overrides hold a number that has too many digits to be written.") from error
+    if not isinstance(key, str):
+        raise UserError(f"The override {shown(text)} should have text as its key, for example model.inducing.")
+    return text
 
 
 def assigned(tree: Any, path: list[str], value: Any) -> Tree:

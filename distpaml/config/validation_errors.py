@@ -83,7 +83,7 @@ def _should(fault: Any, context: dict[str, Any], value: Any) -> str:
         return f"should be {_alternatives(choices)}{f'; the nearest is {found}' if found else ''}"
     if fault["type"] == "value_error":
         return str(context["error"]).rstrip(".")
-    return _SHOULD.get(fault["type"]) or fault["msg"].removeprefix("Input ")
+    return _SHOULD.get(fault["type"]) or fault["msg"].removeprefix("Input ").removeprefix("String ")
 
 
 def dotted_keys(model: type[BaseModel], prefix: str = "") -> Iterator[str]:

@@ -12,8 +12,8 @@ import yaml
 from yaml.composer import Composer, ComposerError
 from yaml.constructor import ConstructorError, SafeConstructor
 
-MOST_NODES = 600_000
-"""Keys and values, as often as aliases repeat them. The largest configs hold 10 000 rows of up to 50 numbers."""
+MOST_NODES = 300_000
+"""Keys and values, as often as aliases repeat them. The largest configs hold 10 000 rows of up to 25 numbers."""
 DEEPEST = 20
 """Levels of lists and mappings; a config has eight, and the rest is for options of environments."""
 LONGEST_KEY = 300
@@ -65,13 +65,15 @@ class Loader(Composer, yaml.CSafeLoader):
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         try:
             return super().construct_object(node, deep)
-        except (LookupError, ValueError) as error:
+        except (LookupError, ValueError, OverflowError) as error:
             said = f"{str(node.value)[:80]!r} cannot be read as {node.tag.rpartition(':')[2]}"
             raise ConstructorError(None, None, said, node.start_mark) from error
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen = set()
-        for key, _ in node.value:
+        for key, _ in (
+            node.value if isinstance(node, yaml.MappingNode) else ()
+        ):  # others, tagged !!map, are refused below
             if isinstance(key, yaml.ScalarNode):
                 if len(key.value) > LONGEST_KEY:
                     said = f"the key {key.value[:40]!r}… has more than {LONGEST_KEY} characters"

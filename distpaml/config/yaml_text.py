@@ -81,6 +81,8 @@ def read(path: Path) -> dict[str, Any]:
         raise UserError(f"{path} is not UTF-8 text: {error.reason} at byte {error.start}.") from error
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}.") from error
+    except ValueError as error:
+        raise UserError(f"{path} cannot be read: {error}.") from error
 
 
 def line_of(key: str, path: Path | None) -> str:

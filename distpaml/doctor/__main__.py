@@ -1,17 +1,16 @@
 """Check this machine and the cluster it belongs to: `python -m distpaml.doctor [--storage DIR|s3://…]`."""
 
 import sys
-from argparse import ArgumentParser
 from collections.abc import Sequence
 from functools import partial
 
-from distpaml.command_line import called
+from distpaml.command_line import Parser, called, say
 from distpaml.doctor import checks
 from distpaml.errors import UserError
 
 
 def main(arguments: Sequence[str] = ()) -> int:
-    parser = ArgumentParser(prog=called("doctor"), description="Check what works here, and how to fix what does not.")
+    parser = Parser(prog=called("doctor"), description="Check what works here, and how to fix what does not.")
     parser.add_argument("--storage", metavar="DIR", help="test a sweep's --out on all machines: a folder or s3://…")
     where = parser.parse_args(arguments).storage
     wanted = dict(checks.CHECKS)
@@ -20,14 +19,14 @@ def main(arguments: Sequence[str] = ()) -> int:
     problems = 0
     for name, function in wanted.items():
         try:
-            print(f"ok       {name}: {function()}", flush=True)
+            say(f"ok       {name}: {function()}")
         except UserError as problem:
             problems += 1
-            print(f"problem  {name}: {problem}", flush=True)
+            say(f"problem  {name}: {problem}")
         except Exception as error:  # so broken that the check itself fails
             problems += 1
             said = " ".join(str(error).split())
-            print(f"problem  {name}: {type(error).__name__}, {said}; reinstall distpaml.", flush=True)
+            say(f"problem  {name}: {type(error).__name__}, {said}; reinstall distpaml.")
     return 1 if problems else 0
 
 

@@ -4,9 +4,8 @@ A YAML file, or the name of a shipped experiment, is checked as it says: a famil
 """
 
 import sys
-from argparse import ArgumentParser
 
-from distpaml.command_line import called, config_and_overrides
+from distpaml.command_line import Parser, called, config_and_overrides, say
 from distpaml.domains import DOMAINS, Domain, get_domain
 from distpaml.domains.contract import check_domain
 from distpaml.errors import UserError
@@ -17,7 +16,7 @@ __all__ = ["check_domain"]
 
 def main(arguments: list[str] | None = None) -> int:
     """Print a sentence per fault; 0 if there is none, 1 if there are, 2 if there is no such domain."""
-    parser = ArgumentParser(prog=called("domains.check"), description="Does a domain keep its contract?")
+    parser = Parser(prog=called("domains.check"), description="Does a domain keep its contract?")
     parser.add_argument("name", nargs="?", metavar="CONFIG", help="a domain, one's own as module:Class, or a YAML file")
     parser.add_argument("--config", metavar="CONFIG", help="the same as the first word")
     options = parser.parse_args(arguments)
@@ -40,10 +39,10 @@ def main(arguments: list[str] | None = None) -> int:
         except Exception as error:
             sentences = [f"constructing it raised {described(error)}"]
         for sentence in sentences:
-            print(f"{name}, variant {variant}: {sentence}")
+            say(f"{name}, variant {variant}: {sentence}")
         faults += len(sentences)
     if not faults:
-        print(f"{name} keeps the contract of a domain in variant {', '.join(domain.variants)}")
+        say(f"{name} keeps the contract of a domain in variant {', '.join(domain.variants)}")
     return 1 if faults else 0
 
 
@@ -60,9 +59,9 @@ def _family(name: str) -> Domain | None:
 
 def _said(name: str, sentences: list[str]) -> int:
     for sentence in sentences:
-        print(f"{name}: {sentence}")
+        say(f"{name}: {sentence}")
     if not sentences:
-        print(f"{name} keeps the contract of a domain")
+        say(f"{name} keeps the contract of a domain")
     return 1 if sentences else 0
 
 

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import math
 import sys
-from argparse import ArgumentParser
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from distpaml.command_line import called
+from distpaml.command_line import Parser, called, print_data, say
 from distpaml.domains.elements import Address, attributes, is_open, names_of, number
 from distpaml.domains.family import FamilyError
 from distpaml.domains.model_files import ModelError, label_of, read_model
@@ -42,9 +41,7 @@ SUGGESTED = 3
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = ArgumentParser(
-        prog=called("domains.inspect"), description="What of a model can be varied, and a YAML file."
-    )
+    parser = Parser(prog=called("domains.inspect"), description="What of a model can be varied, and a YAML file.")
     parser.add_argument("model", help="an MJCF file, dm_control:NAME, gymnasium:NAME, or a YAML file with a family")
     parser.add_argument("--all", action="store_true", help="list every number, not only those one would want to vary")
     parser.add_argument(
@@ -70,11 +67,11 @@ def _inspect(source: str, everything: bool, attempt: bool, out: str | None) -> i
     except ValueError as error:
         raise UserError(f"{source} cannot be compiled: {' '.join(str(error).split())}.") from error
     parts = f"{model.njnt} joints, {model.nu} actuators, {model.nbody - 1} bodies, timestep {model.opt.timestep:g} s"
-    print(f"# {label_of(source)}: {parts}")
+    say(f"# {label_of(source)}: {parts}")
     for address, value in listed(spec, everything):
-        print(f"#   {address:<40} {value}")
+        say(f"#   {address:<40} {value}")
     library = source.startswith(("dm_control:", "gymnasium:"))
-    print(suggestion(source if library else Path(source).name, spec), end="")
+    print_data(suggestion(source if library else Path(source).name, spec))
     if not attempt:
         return 0
     from distpaml.config.load import ExperimentConfig
@@ -155,8 +152,8 @@ def _try_family(config: ExperimentConfig, out: str | None) -> int:
     domain = config.domain.make()
     path = Path(out or f"{domain.name}-corners.png")
     for line in draw_corners(domain, config.domain, path):
-        print(line)
-    print(f"Film strip: {path}")
+        say(line)
+    say(f"Film strip: {path}")
     return 0
 
 

@@ -3,17 +3,17 @@
 A directory of an experiment for ask and tell has a page of its own.
 """
 
+import os
 import sys
-from argparse import ArgumentParser
 from pathlib import Path
 
-from distpaml.command_line import called
+from distpaml.command_line import Parser, called, say
 from distpaml.errors import UserError
 from distpaml.report import write_report
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = ArgumentParser(
+    parser = Parser(
         prog=called("report"), description="One page about runs and sweeps, or about an experiment for ask and tell."
     )
     parser.add_argument(
@@ -26,7 +26,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         for directory in options.directories:
-            if not directory.is_dir():
+            if not os.path.isdir(directory):  # False also where the name is too long
                 raise UserError(f"{directory} is not a directory; name that of a sweep or of a run.")
         out = options.out or options.directories[0] / "report"
         if any(map(_is_experiment, options.directories)):
@@ -36,7 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    print(f"Report: {page}")
+    say(f"Report: {page}")
     return 0
 
 

@@ -223,7 +223,7 @@ def _events(path: Path, found: Collection) -> list[Tree]:
         try:
             event = json.loads(line)
             events.append({key: event.get(key) for key in ("time", "event", "trial", "message")})
-        except (ValueError, AttributeError):
+        except (ValueError, AttributeError, RecursionError):
             bad += 1
     if bad:
         found.problems.append(Problem(str(path), f"{bad} of its lines cannot be read."))

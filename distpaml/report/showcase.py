@@ -15,7 +15,6 @@ A run keeps its newest model only; the first one is fitted again, to the same da
 """
 
 import sys
-from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
 from io import BytesIO
 from pathlib import Path
@@ -24,10 +23,11 @@ from typing import Any
 import numpy as np
 
 from distpaml.catalogue import METHODS
+from distpaml.command_line import Parser, say
 from distpaml.config import ExperimentConfig
 from distpaml.data.tasks import Tasks, TaskSet
 from distpaml.durable_io import write_durably
-from distpaml.errors import UserError
+from distpaml.errors import UserError, printable
 from distpaml.model.meta_model import MetaModel
 from distpaml.records import read_arrays, read_data, read_model
 from distpaml.report.archive import file_name
@@ -152,7 +152,7 @@ def _compact(value: Any) -> Any:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = ArgumentParser(
+    parser = Parser(
         prog="python -m distpaml.report.showcase", description="What the paper's figures show of single runs."
     )
     parser.add_argument("sources", nargs="+", type=Path, metavar="DIR", help="a sweep, a run, or a folder of them")
@@ -160,12 +160,12 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         for path in write_showcases(options.sources, options.out):
-            print(f"{path}: {path.stat().st_size / 1000:.0f} kB")
+            say(f"{path}: {path.stat().st_size / 1000:.0f} kB")
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except OSError as error:
-        print(f"error: {options.out} cannot be written: {error.strerror or error}.", file=sys.stderr)
+        print(printable(f"error: {options.out} cannot be written: {error.strerror or error}."), file=sys.stderr)
         return 2
     return 0
 

@@ -4,23 +4,11 @@ import os
 import shlex
 import signal
 import sys
-
-TOO_EARLY = "Stopped before the sweep began."
-
-
-def _stop_early(*_: object) -> None:
-    print(TOO_EARLY, file=sys.stderr, flush=True)
-    os._exit(130)  # the imports that are under way have nothing to tidy up
-
-
-if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-    signal.signal(signal.SIGINT, _stop_early)  # the imports below take seconds
-
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from distpaml.command_line import add_config, called, config_and_overrides
+from distpaml.command_line import Parser, add_config, called, config_and_overrides
 from distpaml.domains import SimulationError
 from distpaml.errors import UserError, printable
 from distpaml.runtime.lifeline import remedy
@@ -38,8 +26,6 @@ def main(arguments: list[str] | None = None) -> int:
 
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 140)
     signal.signal(signal.SIGTERM, _interrupted)
-    if signal.getsignal(signal.SIGINT) is _stop_early:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
     sweep = None
     try:
         sweep = _sweep(options)
@@ -50,7 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     except KeyboardInterrupt:
         begun = sweep and (sweep.storage.local / "sweep.yaml").exists()
-        print(f"Stopped; {_continue(sweep)}" if sweep and begun else TOO_EARLY, file=sys.stderr)
+        print(f"Stopped; {_continue(sweep)}" if sweep and begun else "Stopped before the sweep began.", file=sys.stderr)
         return 130
 
 
@@ -58,8 +44,8 @@ def _continue(sweep: "Sweep") -> str:
     return f"continue with: python -m distpaml.sweep --resume {shlex.quote(sweep.storage.shown)}"
 
 
-def _parser() -> ArgumentParser:
-    parser = ArgumentParser(prog=called("sweep"), description="Run many experiments, or continue them.")
+def _parser() -> Parser:
+    parser = Parser(prog=called("sweep"), description="Run many experiments, or continue them.")
     overrides = "seeds=5, methods=[uni,lhs], grid.model.inducing=[100,300] or rounds=8"
     add_config(parser, ", ".join(shipped_sweeps()), overrides)
     parser.add_argument(

@@ -18,6 +18,8 @@ Event = Literal[
     "trial retried",
     "trial stopped",
 ]
+EMPTY = {"event": None, "trial": None, "message": ""}
+"""What every event has, as text or null."""
 
 
 class Journal:
@@ -35,12 +37,18 @@ class Journal:
 
     def last(self) -> dict[str, dict[str, Any]]:
         """The last event of every trial, by trial."""
-        return {event["trial"]: event for event in self if event.get("trial")}
+        return {event["trial"]: event for event in self if event["trial"]}
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        lines = self.path.read_bytes().splitlines() if self.path.exists() else []
+        """Every line that is an event: one may be cut off, where the driver was killed, or be something else."""
+        try:
+            lines = self.path.read_bytes().splitlines() if self.path.exists() else []
+        except OSError as error:
+            raise UserError(f"{self.path} cannot be read: {error.strerror or error}.") from error
         for line in lines:
             try:
-                yield json.loads(line)
-            except ValueError:
-                continue  # cut off when the driver was killed
+                event = EMPTY | json.loads(line)
+            except (ValueError, TypeError, RecursionError):
+                continue
+            if all(event[key] is None or isinstance(event[key], str) for key in EMPTY):
+                yield event

@@ -15,6 +15,8 @@ from distpaml.config.validation_errors import beside_error
 
 MOST_RUNS = 10_000
 """Runs of a sweep. Tune hands out ten thousand trials well; a sweep of more is far likelier a slip than a plan."""
+LONGEST_NAME = 200
+"""Characters of a name that folders get; file systems allow 255 bytes, and times, W&B and TensorBoard add some."""
 
 
 def _counted(seeds: Any) -> Any:
@@ -86,7 +88,7 @@ class SearchConfig(Section):
 class SweepConfig(Section):
     """One sweep."""
 
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")] = "sweep"
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=LONGEST_NAME)] = "sweep"
     """A label, and the start of the directory's name."""
     experiments: Annotated[List[str], Field(min_length=1)] = ("cartpole",)
     """Shipped experiments by name, or YAML files."""

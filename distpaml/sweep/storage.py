@@ -11,9 +11,10 @@ Object storage has no append, so every machine works in a local folder and copie
 """
 
 import hashlib
+import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
@@ -37,7 +38,14 @@ class Storage:
 
     @classmethod
     def of(cls, where: str) -> "Storage":
-        return cls(where if "://" in where else str(Path(where).absolute()))
+        if "://" in where:
+            return cls(where)
+        path = Path(where).absolute()
+        with _said(f"{where} cannot be the folder of a sweep"), suppress(FileNotFoundError, NotADirectoryError):
+            os.stat(
+                path / "sweep.yaml"
+            )  # of a name that is too long, or in a folder that is closed, it fails otherwise
+        return cls(str(path))
 
     @property
     def remote(self) -> bool:
@@ -68,7 +76,8 @@ class Storage:
                 file.parent.mkdir(parents=True, exist_ok=True)
                 write_durably(file, uuid4().hex.encode())
         self.push("id")
-        return file.read_text()
+        with _said(f"{file}, by which machines know the sweep's folder, cannot be read"):
+            return file.read_text()
 
     def remove(self) -> None:
         """Delete everything, here and in storage."""

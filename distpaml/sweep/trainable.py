@@ -75,9 +75,10 @@ class RunInSweep:
         """What went wrong, in one sentence; the traceback of an error that is not one is kept beside the run."""
         if isinstance(error, UserError | SimulationError):
             return " ".join(str(error).split())
-        file = keep(error, self.path)
-        self.storage.push(f"trials/{self.name}/{file.name}")
-        return f"{described(error)}; the traceback is in trials/{self.name}/{file.name}."
+        if not keep(error, self.path):
+            return f"{described(error)}."
+        self.storage.push(f"trials/{self.name}/{FILE}")
+        return f"{described(error)}; the traceback is in trials/{self.name}/{FILE}."
 
     def _shown(self) -> list[str]:
         """The trackers' files of this run, online and offline."""

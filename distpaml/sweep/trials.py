@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from distpaml.config import ExperimentConfig, load
+from distpaml.config import ExperimentConfig
+from distpaml.config.load import Source
 from distpaml.config.validation_errors import shown
 from distpaml.errors import UserError
-from distpaml.sweep.schema import SweepConfig
-
-LONGEST_NAME = 200
-"""Characters; file systems allow 255 bytes, and W&B and TensorBoard add some of their own."""
+from distpaml.sweep.schema import LONGEST_NAME, SweepConfig
 
 
 @dataclass(frozen=True)
@@ -58,9 +56,8 @@ def grid_trials(parts: Sequence[SweepConfig]) -> list[Trial]:
 def sample_trial(sweep: SweepConfig, number: int, values: Mapping[str, Any]) -> Trial:
     """One sample of a search: the same values for every seed."""
     name = f"sample{number:03d}"
-    runs = {
-        f"{name}-seed{seed}": _config(sweep, sweep.experiments[0], _method(sweep), seed, values) for seed in sweep.seeds
-    }
+    source = Source.of(sweep.experiments[0])
+    runs = {f"{name}-seed{seed}": _config(sweep, source, _method(sweep), seed, values) for seed in sweep.seeds}
     if any(config.runtime.kind == "ray" for config in runs.values()):
         raise UserError("A search runs all seeds of a sample in one process: runtime.kind should be local, not ray.")
     return Trial(name, runs, dict(values))
@@ -78,19 +75,20 @@ def search_corners(sweep: SweepConfig) -> list[Trial]:
 
 def _combinations(sweep: SweepConfig) -> Iterator[tuple[str, ExperimentConfig]]:
     methods = sweep.methods or (None,)
-    for experiment, method, *values in product(sweep.experiments, methods, *sweep.grid.values()):
+    sources = map(Source.of, sweep.experiments)
+    for source, method, *values in product(sources, methods, *sweep.grid.values()):
         varied = dict(zip(sweep.grid, values, strict=True))
         suffix = "".join(f"-{key}={_short(value)}" for key, value in varied.items())
         for seed in sweep.seeds:
-            config = _config(sweep, experiment, method, seed, varied)
+            config = _config(sweep, source, method, seed, varied)
             yield f"{_safe(config.name)}-{config.method}{suffix}-seed{seed}", config
 
 
 def _config(
-    sweep: SweepConfig, experiment: str, method: str | None, seed: int, values: Mapping[str, Any]
+    sweep: SweepConfig, source: Source, method: str | None, seed: int, values: Mapping[str, Any]
 ) -> ExperimentConfig:
     keys = {**sweep.overrides, **values, "seed": seed} | ({"method": method} if method else {})
-    return load(experiment, keys, sweep.quick)
+    return source.load(keys, sweep.quick)
 
 
 def _method(sweep: SweepConfig) -> str | None:

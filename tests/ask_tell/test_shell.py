@@ -90,6 +90,7 @@ def test_mistakes_with_an_experiment_are_one_line(bench, shell):
         (("tell", "9", "none.csv"), "error: none.csv cannot be read: No such file or directory.\n"),
         (("fail", "9", "why"), "error: There is no task 9; none is out; ask first.\n"),
         (("attach", "run.csv"), "error: attach needs a file and the descriptor"),
+        (("attach", "run.csv", f"mass={'9' * 400}", "stiffness=1"), "error: "),
         (("ask", "-n", "0"), "error: One can ask for 1 to 1000 tasks at once, not for 0.\n"),
     ):
         assert shell(*words, "--dir", "lab", status=2).startswith(message)

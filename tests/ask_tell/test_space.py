@@ -148,6 +148,7 @@ def test_gain_per_cost(pairs, zero):
         ({"descriptors": {"mass": 3}}, "should be .low, high., .integers"),
         ({"descriptors": {"mass": {"integers": [2, 2]}}}, "two whole numbers with low < high"),
         ({"descriptors": {"wheel": {"categories": ["a", "a"]}}}, "should be different names"),
+        ({"descriptors": {"look": {"images": "x" * 300}}}, "is neither a folder of images nor an npz file"),
         ({"descriptors": {"look": {"images": "nowhere"}}}, "nowhere is neither a folder of images nor an npz file"),
         ({"descriptors": {"x": [0.0, 1.0]}}, "should not use the name 'x' twice"),
         ({"states": ["time"]}, "should not use the name 'time'"),

@@ -20,8 +20,9 @@ HOSTILE = {  # what a file holds → what the sentence says
     BOMB + "fit: {kind: *j}\n": "aliases included",
     "name: &n " + "x" * 100_000 + "\nmethod: [" + ", ".join(["*n"] * 1_000) + "]\n": "method is",
     "".join(f"{'k' * 20}{i}: 1\n" for i in range(40_000)): "is not a key",
-    "".join(f"? [{i}]\n: 1\n" for i in range(100_000)): "unhashable",
+    "".join(f"? [{i}]\n: 1\n" for i in range(50_000)): "unhashable",
     "".join(f"!!str &k{i} ',,{i}\\e': *k{i}\n" for i in range(20_000)): "is not a key",
+    f"seed: [&a [{'1, ' * 1000}], {'*a, ' * 400}]\n": "more than 300000 keys and values, aliases included",
     f"{'k' * 1000}: 1\n": "more than 300 characters",
     CHAIN: "nested too deeply",
     "seed: " + "[" * 100_000: "nested too deeply, in more than 20 levels",
@@ -33,6 +34,8 @@ HOSTILE = {  # what a file holds → what the sentence says
     "seed: !!bool x\n": "'x' cannot be read as bool at line 1",
     "seed: !!float ''\n": "'' cannot be read as float",
     "seed: !!int 1.5\n": "'1.5' cannot be read as int",
+    "seed: !!map [a]\n": "expected a mapping node, but found sequence at line 1",
+    f"fit: {{tolerance: !!float '{'9:' * 400}9'}}\n": "cannot be read as float at line 1",
     "seed: !!timestamp x\n": "could not determine a constructor",
     "seed: !!int [1]\n": "expected a scalar",
     f"domain: {{box: {{pole_mass: [1, {'9' * 400}]}}}}\n": r"two finite numbers with low < high, up to 1e\+100",
@@ -64,6 +67,12 @@ def test_an_override_with_an_odd_key_is_one_sentence(tmp_path, key):
         with pytest.raises(UserError) as caught:
             loaded()
         assert str(caught.value).isprintable() and len(str(caught.value)) < 1000
+
+
+@pytest.mark.parametrize("overrides", [{1: 2}, {None: 1}, {"seed": 10**5000}, {"evaluation.shots": [10**5000]}])
+def test_odd_overrides_from_python_are_one_sentence(overrides):
+    with pytest.raises(UserError, match=r"should have text as its key|too many digits"):
+        load("cartpole", overrides)
 
 
 def test_what_is_just_within_the_limits_is_read():

@@ -58,6 +58,16 @@ def test_inspect_lists_what_can_be_varied_and_its_yaml_is_a_family(tmp_path, cap
     assert load(tmp_path / "arm.yaml").domain.make().controls == ("shoulder_motor", "elbow_motor")
 
 
+def test_names_in_a_model_do_not_steer_the_terminal(tmp_path, monkeypatch, capsys):
+    joint = '<joint name="j\x9b31m\u202e" damping="1"/>'
+    text = f'<mujoco><worldbody><body>{joint}<geom size="1" mass="1"/></body></worldbody></mujoco>'
+    (tmp_path / "odd.xml").write_text(text)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert inspect([str(tmp_path / "odd.xml")]) == 0
+    shown = capsys.readouterr().out
+    assert r"joint.j\x9b31m\u202e.damping" in shown and "\x9b" not in shown and "\u202e" not in shown
+
+
 def test_inspect_lists_everything_on_request(capsys):
     assert inspect(["dm_control:acrobot", "--all"]) == 0
     assert "left to the compiler" in capsys.readouterr().out

@@ -38,7 +38,7 @@ def test_what_is_damaged_is_named_and_the_rest_is_reported(sweep):
     (trials / "cartpole-lhs-seed2" / "round-02" / "arrays.npz").write_bytes(b"no zip")
     (trials / "fresh").mkdir()
     (trials / "fresh" / "lock").touch()
-    (sweep / "events.jsonl").write_text('{"event": "trial failed", "trial": "x"}\nno json\n[1]\n')
+    (sweep / "events.jsonl").write_text('{"event": "trial failed", "trial": "x"}\nno json\n[1]\n' + "[" * 100_000)
     tree = tree_of(write_report([sweep, sweep / "nowhere"], sweep / "report"))
     said = {Path(problem["path"]).name: problem["said"] for problem in tree["problems"]}
     assert said.keys() == {
@@ -51,7 +51,7 @@ def test_what_is_damaged_is_named_and_the_rest_is_reported(sweep):
     assert "records.jsonl is damaged in line 1" in said["cartpole-uni-seed1"]
     assert "name is None" in said["cartpole-lhs-seed0"]
     assert "arrays.npz is damaged" in said["cartpole-lhs-seed2"]
-    assert said["events.jsonl"] == "2 of its lines cannot be read."
+    assert said["events.jsonl"] == "3 of its lines cannot be read."
     assert {Path(path).name for path in tree["waiting"]} == {"fresh", "cartpole-lhs-seed1"}
     assert tree["runs"] == runs - 5  # four damaged, one without records; the cut one and the one without arrays count
     cartpole = next(entry for entry in tree["experiments"] if entry["name"] == "cartpole")

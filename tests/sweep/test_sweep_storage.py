@@ -54,6 +54,17 @@ def test_only_the_folder_with_the_right_id_is_taken(tmp_path, where):
     assert "does not see the sweep's folder at " in trouble(Storage(storage.where, "another"), 0.0)
 
 
+def test_an_id_that_cannot_be_read_is_a_sentence(tmp_path):
+    storage = Storage.of(str(tmp_path))
+    (tmp_path / "id").write_bytes(b"\xff")
+    with pytest.raises(UserError, match=r"id, by which machines know the sweep's folder, cannot be read: .*utf-8"):
+        storage.identify()
+    (tmp_path / "id").unlink()
+    (tmp_path / "id").mkdir()
+    with pytest.raises(UserError, match=r"cannot be read: .*Is a directory"):
+        storage.identify()
+
+
 def test_storage_that_cannot_be_reached_is_said_on_which_machine():
     said = trouble(Storage("nowhere://bucket/sweep", "id"), 0.0)
     assert said.startswith(f"On {socket.gethostname()}, nowhere://bucket/sweep cannot be used: ")

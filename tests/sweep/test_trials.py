@@ -1,11 +1,13 @@
 import subprocess
 import sys
 from collections import Counter
+from importlib import import_module
 
 import pytest
 
 from distpaml.catalogue import METHODS
 from distpaml.config import shipped
+from distpaml.config.yaml_text import read
 from distpaml.errors import UserError
 from distpaml.select.utilities import UTILITIES
 from distpaml.sweep.load import load_sweep, shipped_sweeps, to_yaml
@@ -29,6 +31,13 @@ def test_a_grid_is_every_combination_under_a_name_of_its_own(tmp_path):
     assert trials[0].name == "cartpole-uni-model.inducing=10-seed0"
     config = trials[-1].runs["cartpole-lhs-model.inducing=20-seed1"]
     assert (config.method, config.model.inducing, config.seed, config.rounds) == ("lhs", 20, 1, 1)
+
+
+def test_an_experiment_is_read_once_for_all_its_trials(tmp_path, monkeypatch):
+    reads = []
+    monkeypatch.setattr(import_module("distpaml.config.load"), "read", lambda path: reads.append(path) or read(path))
+    assert len(names(sweep(tmp_path, "experiments: [cartpole, pendubot]\nmethods: [uni, lhs]\nseeds: 3"))) == 12
+    assert [path.stem for path in reads] == ["cartpole", "pendubot"]
 
 
 def test_nested_keys_are_dotted_keys(tmp_path):

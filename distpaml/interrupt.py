@@ -1,0 +1,42 @@
+"""Ctrl-C ends every command with a sentence and status 130, from its first import on."""
+
+import os
+import signal
+import sys
+from types import FrameType, TracebackType
+
+STOPPED = "Stopped.\n"
+STATUS = 130
+IMPORTS = "<frozen importlib._bootstrap>"
+
+
+def heed_ctrl_c() -> None:
+    """For commands, of which some have more to say; a program that imports distpaml keeps its own ways."""
+    if _is_command() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _interrupted)
+        sys.excepthook = _uncaught
+
+
+def _is_command() -> bool:
+    """Whether the word before the arguments of this process is that of `python -m distpaml.…` or of the script."""
+    word, *_ = *sys.orig_argv[-len(sys.argv) :], ""
+    return os.path.basename(word).removeprefix("-m").partition(".")[0] == "distpaml"
+
+
+def _interrupted(number: int, frame: FrameType | None) -> None:
+    """Raise KeyboardInterrupt, but end at once in the middle of an import: it has nothing to tidy up, and a module in C
+    would make an ImportError of it."""
+    above = frame
+    while above is not None:
+        if above.f_code.co_filename == IMPORTS:
+            os.write(2, STOPPED.encode())
+            os._exit(STATUS)
+        above = above.f_back
+    signal.default_int_handler(number, frame)
+
+
+def _uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    if not issubclass(kind, KeyboardInterrupt):
+        return sys.__excepthook__(kind, error, trace)
+    sys.stderr.write(STOPPED)
+    sys.exit(STATUS)
