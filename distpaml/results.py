@@ -19,12 +19,14 @@ import warnings
 from argparse import ArgumentParser
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from io import BytesIO
 from os import PathLike
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from distpaml.command_line import called
+from distpaml.durable_io import read_regular, write_durably
 from distpaml.errors import UserError
 
 if TYPE_CHECKING:
@@ -59,7 +61,7 @@ def _csv(path: Path, choices: bool) -> "DataFrame":
     import pandas
 
     try:
-        table = pandas.read_csv(path)
+        table = pandas.read_csv(BytesIO(read_regular(path)))
     except (OSError, ValueError) as error:
         raise UserError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
     if ("task" in table) != choices:

@@ -1,13 +1,24 @@
-"""Links that somebody planted in a folder are never written through."""
+"""Links that somebody planted in a folder are never written through; pipes and devices are never read."""
 
 import os
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
+from distpaml import Experiment
+from distpaml.ask_tell.dimensions import Images
+from distpaml.ask_tell.images import with_codes
+from distpaml.ask_tell.journal import Journal as AskTellJournal
+from distpaml.ask_tell.tables import read_table
 from distpaml.checksums import sealed
-from distpaml.durable_io import append_durably, cut, locked, write_durably
+from distpaml.config import load
+from distpaml.config.signal import SignalConfig
+from distpaml.durable_io import append_durably, cut, locked, read_regular, write_durably
 from distpaml.errors import UserError
+from distpaml.records import read_records
+from distpaml.report.archive import read_archive
+from distpaml.results import results
 from distpaml.sweep.journal import Journal
 from distpaml.sweep.storage import Storage
 
@@ -86,3 +97,48 @@ def test_a_cut_file_ends_where_it_was_cut(tmp_path):
     (tmp_path / "lines").write_bytes(line + b'{"half')
     cut(tmp_path / "lines", len(line))
     assert (tmp_path / "lines").read_bytes() == line
+
+
+def plant(kind, path):
+    """Something that would never answer, or never end; /dev/null stands for all devices."""
+    os.mkfifo(path) if kind == "pipe" else path.symlink_to("/dev/null")
+
+
+READERS = {
+    "file": read_regular,
+    "config.yaml": load,
+    "records.jsonl": lambda file: read_records(file.parent),
+    "experiment.yaml": lambda file: Experiment.load(file.parent),
+    "journal.jsonl": lambda file: AskTellJournal(file.parent).refresh(),
+    "told.csv": read_table,
+    "told.npz": read_table,
+    "told.parquet": read_table,
+    "signal.csv": lambda file: SignalConfig(recorded=str(file)),
+    "images.npz": lambda file: with_codes(Images(images=str(file))),
+    "image.png": lambda file: with_codes(Images(images=str(file.parent))),
+    "results.csv": results,
+    "runs.parquet": lambda file: list(read_archive(file)),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+@pytest.mark.timeout(20)
+def test_only_regular_files_are_read(tmp_path, kind, name):
+    plant(kind, tmp_path / name)
+    with pytest.raises((OSError, UserError, ValidationError), match="it is not a regular file"):
+        READERS[name](tmp_path / name)
+
+
+@pytest.mark.timeout(20)
+def test_a_lock_that_is_a_pipe_is_refused(tmp_path):
+    plant("pipe", tmp_path / "lock")
+    with pytest.raises(UserError, match="cannot be written: it is not a regular file"), locked(tmp_path, "Another"):
+        pass
+
+
+def test_a_file_is_read_up_to_a_limit(tmp_path):
+    (tmp_path / "file").write_bytes(b"x" * 1000)
+    assert read_regular(tmp_path / "file", 1000) == b"x" * 1000
+    with pytest.raises(OSError, match="more than 0.000999 MB"):
+        read_regular(tmp_path / "file", 999)

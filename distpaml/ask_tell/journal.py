@@ -30,7 +30,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from distpaml.ask_tell.recordings import Recording
 from distpaml.checksums import DamagedError, checksum, read_verified, sealed, verified
-from distpaml.durable_io import append_durably, cut, locked, sync_folder, write_durably
+from distpaml.durable_io import append_durably, cut, locked, read_regular, sync_folder, write_durably
 from distpaml.errors import UserError
 
 DECLARATION = "experiment.yaml"
@@ -185,7 +185,7 @@ class Journal:
             with explained(self.folder):
                 aside = next(path for n in count(1) if not (path := self.folder / f"damaged-{n}").exists())
                 (aside / "data").mkdir(parents=True)
-                contents = self.file.read_bytes()
+                contents = read_regular(self.file)
                 write_durably(aside / self.file.name, contents)
                 for file in self.folder.glob("data/[0-9]*.npz"):
                     if int(file.stem) > len(self.events):
@@ -202,17 +202,14 @@ class Journal:
 
     def _unread(self) -> bytes:
         try:
-            with open(self.file, "rb") as file:
-                shorter = file.seek(0, os.SEEK_END) < self._read_to
-                file.seek(self._read_to)
-                contents = file.read()
+            contents = read_regular(self.file)
         except FileNotFoundError:
-            contents, shorter = b"", self._read_to > 0
+            contents = b""
         except OSError as error:
             raise UserError(f"{self.file} cannot be read: {error.strerror}.") from error
-        if shorter:
+        if len(contents) < self._read_to:
             raise UserError(f"{self.file} has become shorter while it was in use; load the experiment again.")
-        return contents
+        return contents[self._read_to :]
 
     def _write(self, line: int, recording: Recording) -> dict[str, str]:
         """Write the data of a line; the file's checksum by its name."""

@@ -24,7 +24,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from distpaml.ask_tell.journal import explained
 from distpaml.ask_tell.state import Data
-from distpaml.durable_io import write_durably
+from distpaml.durable_io import read_regular, write_durably
 from distpaml.types import Array
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ class LearningFile:
 
     def _read(self) -> list[LearningPoint]:
         try:
-            return self._POINTS.validate_json(self.file.read_bytes())
+            return self._POINTS.validate_json(read_regular(self.file))
         except (OSError, ValidationError):
             return []
 

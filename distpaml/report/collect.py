@@ -9,6 +9,7 @@ from typing import Any
 
 from distpaml.catalogue import planned_rounds
 from distpaml.config.yaml_text import read
+from distpaml.durable_io import read_regular
 from distpaml.errors import UserError
 from distpaml.records import read_records
 from distpaml.report.archive import SUFFIX, read_archive
@@ -214,7 +215,7 @@ def _sweep(path: Path, found: Collection) -> Sweep:
 
 def _events(path: Path, found: Collection) -> list[Tree]:
     try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else []
+        lines = read_regular(path).decode(errors="replace").splitlines() if path.exists() else []
     except OSError as error:
         found.problems.append(Problem(str(path), f"It cannot be read: {error.strerror}."))
         return []
