@@ -21,7 +21,7 @@ _SCRATCH = re.compile(r"\.[0-9a-f]{16}\.tmp")
 
 
 def read_regular(path: Path, most: int | None = None) -> bytes:
-    """The contents of a file, as long as it is now; an `OSError` if it is not a regular one or has over `most` bytes."""
+    """The contents of a file, as long as it is now; an `OSError` if it is not regular or has over `most` bytes."""
     with open(path, "rb", opener=_regular) as file:
         size = os.fstat(file.fileno()).st_size
         if most is not None and size > most:
@@ -39,7 +39,12 @@ def _regular(path: str | Path, flags: int) -> int:
 
 
 def write_durably(path: Path, contents: bytes) -> None:
-    """Write beside `path` and rename: a crash leaves the old file or the new one, a failure no trace."""
+    """Write beside `path` and rename: a crash leaves the old file or the new one, a failure no trace.
+
+    A pipe or a device, such as /dev/stdout, is refused: what should go there would take its place.
+    """
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "it is not a regular file")
     beside = path.with_name(f".{token_hex(8)}.tmp")
     try:
         with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666), "wb") as file:

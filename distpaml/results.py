@@ -181,7 +181,8 @@ def _write(sources: list[str], out: Path | None, choices: bool, commit: str | No
         elif choices or out.suffix == ".csv":
             table = results(sources, choices)
             out.parent.mkdir(parents=True, exist_ok=True)
-            table.to_csv(out, index=False) if out.suffix == ".csv" else table.to_parquet(out, index=False)
+            csv = out.suffix == ".csv"
+            write_durably(out, table.to_csv(index=False).encode() if csv else table.to_parquet(None, index=False))
             print(f"{len(table)} rows, {len(table.columns)} columns: {out}")
         else:
             runs = [_with_commit(run, commit) for run in _collected([Path(source) for source in sources])]

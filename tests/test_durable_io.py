@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+import pandas
 import pytest
 from pydantic import ValidationError
 
@@ -11,14 +12,16 @@ from distpaml.ask_tell.dimensions import Images
 from distpaml.ask_tell.images import with_codes
 from distpaml.ask_tell.journal import Journal as AskTellJournal
 from distpaml.ask_tell.tables import read_table
+from distpaml.bench.__main__ import write as write_bench
 from distpaml.checksums import sealed
 from distpaml.config import load
 from distpaml.config.signal import SignalConfig
+from distpaml.domains.film_strip import draw_corners
 from distpaml.durable_io import append_durably, cut, locked, read_regular, write_durably
 from distpaml.errors import UserError
 from distpaml.records import read_records
 from distpaml.report.archive import read_archive
-from distpaml.results import results
+from distpaml.results import main, results
 from distpaml.sweep.journal import Journal
 from distpaml.sweep.storage import Storage
 
@@ -41,6 +44,30 @@ def planted(tmp_path, precious):
 def test_a_file_replaces_a_link(planted):
     write_durably(planted, b"new")
     assert planted.read_bytes() == b"new" and not planted.is_symlink()
+
+
+@pytest.mark.parametrize("target", ["/dev/null", "pipe"])
+def test_a_device_or_a_pipe_is_not_replaced(tmp_path, target):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to(target)
+    for path in (tmp_path / "pipe", tmp_path / "link"):
+        with pytest.raises(OSError, match="not a regular file"):
+            write_durably(path, b"new")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "pipe"]
+
+
+def test_results_film_strips_and_benchmarks_replace_a_link(tmp_path, precious, monkeypatch):
+    monkeypatch.setattr("distpaml.results.results", lambda *_: pandas.DataFrame({"a": [1]}))
+    domain = load("two_link_arm").domain
+    for name, write in {
+        "rows.csv": lambda path: main(["here", "--out", str(path)]),
+        "rows.parquet": lambda path: main(["here", "--choices", "--out", str(path)]),
+        "strip.png": lambda path: list(draw_corners(domain.make(), domain, path)),
+        "bench.jsonl": lambda path: write_bench(path, []),
+    }.items():
+        (tmp_path / name).symlink_to(precious)
+        write(tmp_path / name)
+        assert not (tmp_path / name).is_symlink()
 
 
 def test_the_name_beside_a_file_cannot_be_guessed(tmp_path, monkeypatch):
@@ -140,5 +167,5 @@ def test_a_lock_that_is_a_pipe_is_refused(tmp_path):
 def test_a_file_is_read_up_to_a_limit(tmp_path):
     (tmp_path / "file").write_bytes(b"x" * 1000)
     assert read_regular(tmp_path / "file", 1000) == b"x" * 1000
-    with pytest.raises(OSError, match="more than 0.000999 MB"):
+    with pytest.raises(OSError, match=r"more than 0\.000999 MB"):
         read_regular(tmp_path / "file", 999)

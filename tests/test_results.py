@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -49,6 +50,17 @@ def test_a_damaged_run_is_left_out_with_a_warning(folder, tmp_path):
     (tmp_path / "bad" / "records.jsonl").write_text("nonsense\n")
     with pytest.warns(UserWarning, match="bad: It is left out"):
         assert len(distpaml.results(tmp_path)) == 2
+
+
+@pytest.mark.parametrize("kept", [0, 1])
+def test_lines_that_are_gone_are_not_left_out_silently(folder, tmp_path, kept):
+    run = Path(shutil.copytree(folder / "a", tmp_path / "runs/a"))
+    (tmp_path / "runs/c").symlink_to(folder / "c")
+    (run / "round-02").mkdir()
+    lines = (run / "records.jsonl").read_bytes().splitlines(keepends=True)
+    (run / "records.jsonl").write_bytes(b"".join(lines[:kept]))
+    with pytest.warns(UserWarning, match="a: Its records have lost their end: round 2 is there, but has no line"):
+        assert len(distpaml.results(tmp_path / "runs").query("run == 'a'")) == kept
 
 
 def test_nothing_to_show_is_a_sentence(tmp_path):

@@ -90,7 +90,7 @@ class ExperimentFolder:
             target.mkdir(parents=True, exist_ok=True)
             with locked(target, OTHER, PATIENCE):
                 _must_be_empty(target)
-                for file in [*self.directory.glob("data/[0-9]*.npz"), *self.directory.glob("model-*.safetensors")]:
+                for file in [*self._journal.stored().values(), *self.directory.glob("model-*.safetensors")]:
                     copy = target / file.relative_to(self.directory)
                     copy.parent.mkdir(exist_ok=True)
                     write_durably(copy, file.read_bytes())

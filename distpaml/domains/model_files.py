@@ -187,7 +187,7 @@ def _assets(root: ElementTree.Element, folder: Path, files: _Files) -> dict[str,
     directory = ""
     for compiler in root.iter("compiler"):
         directory = compiler.get("meshdir", compiler.get("assetdir", directory))
-    assets = {}
+    assets: dict[str, str] = {}
     for texture in root.iter("texture"):
         if any(texture.attrib.pop(name, None) for name in PICTURES):
             texture.attrib |= {"builtin": "flat", "width": "1", "height": "1"}

@@ -11,7 +11,7 @@ from distpaml.catalogue import planned_rounds
 from distpaml.config.yaml_text import read
 from distpaml.durable_io import read_regular
 from distpaml.errors import UserError
-from distpaml.records import read_records
+from distpaml.records import read_records, round_folders
 from distpaml.report.archive import SUFFIX, read_archive
 from distpaml.rounds import Record
 
@@ -145,7 +145,12 @@ def _add(folder: Path, sweep: Sweep | None, found: Collection) -> None:
         if not (folder / "records.jsonl").exists():
             found.waiting.append(folder)
             return
+        last = max(round_folders(folder), default=0)  # before its lines, which may become more
         run = Run(folder, _config(folder / "config.yaml"), _records(folder), sweep)
+        if last > len(run.records):
+            found.problems.append(
+                Problem(str(folder), f"Its records have lost their end: round {last} is there, but has no line.")
+            )
         if not run.records:
             found.waiting.append(folder)
             return

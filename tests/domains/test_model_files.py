@@ -92,7 +92,10 @@ def test_what_cannot_travel_is_a_sentence(folder, monkeypatch):
             patch.setattr(model_files, limit, 2000)
             read_model("robot.xml", folder)
     packed = read_model("robot.xml", folder)
-    with monkeypatch.context() as patch, pytest.raises(ModelError, match=r"a mesh is cut off or has more than 0\.002 MB"):
+    with (
+        monkeypatch.context() as patch,
+        pytest.raises(ModelError, match=r"a mesh is cut off or has more than 0\.002 MB"),
+    ):
         patch.setattr(model_files, "LARGEST_FILES", 2000)
         packed.spec()
     hull.unlink()
@@ -117,7 +120,10 @@ def including(file, times):
         (including("0.xml", 1), "it consists of more than 1000 files"),
         (including("large.xml", 2), "its files have more than 6 MB"),
         (including("/dev/null", 1), "null cannot be read .it is not a regular file."),
-        ("<mujoco><asset><mesh file='/dev/null'/></asset></mujoco>", "its file null cannot be read: it is not a regular"),
+        (
+            "<mujoco><asset><mesh file='/dev/null'/></asset></mujoco>",
+            "its file null cannot be read: it is not a regular",
+        ),
     ],
     ids=["deep", "edge", "itself", "bomb", "large", "device", "mesh"],
 )
