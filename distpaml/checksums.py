@@ -16,6 +16,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from distpaml.durable_io import read_regular
 from distpaml.errors import UserError
 
 _SEAL = re.compile(rb',"digest":"([0-9a-f]{64})"\}\n')
@@ -66,7 +67,7 @@ def verified(contents: bytes, journal: Path, remedy: str, previous: str = "", fi
 def read_verified(file: Path, digest: str, remedy: str) -> bytes:
     """The contents of a file, if they are those that were written; `remedy` says what can be done if not."""
     try:
-        contents = file.read_bytes()
+        contents = read_regular(file)
     except OSError as error:
         raise DamagedError(f"{file} cannot be read: {error.strerror}; {remedy}.") from error
     if checksum(contents) != digest:

@@ -1,8 +1,10 @@
 """Files that are there whole or not at all, whatever happens while they are written, and folders with one writer.
 
 No write follows a symbolic link: whoever can put one into a folder could otherwise have us overwrite a file elsewhere.
+Only regular files are read: a pipe would have us wait for ever, and a device such as /dev/zero fill the memory.
 """
 
+import errno
 import os
 import re
 import stat
@@ -18,8 +20,31 @@ from distpaml.errors import UserError
 _SCRATCH = re.compile(r"\.[0-9a-f]{16}\.tmp")
 
 
+def read_regular(path: Path, most: int | None = None) -> bytes:
+    """The contents of a file, as long as it is now; an `OSError` if it is not regular or has over `most` bytes."""
+    with open(path, "rb", opener=_regular) as file:
+        size = os.fstat(file.fileno()).st_size
+        if most is not None and size > most:
+            raise OSError(errno.EFBIG, f"it has more than {most / 1e6:g} MB")
+        return file.read(size)
+
+
+def _regular(path: str | Path, flags: int) -> int:
+    """Open a regular file, and nothing that might never answer; directories are refused by all who call it."""
+    descriptor = os.open(path, flags | os.O_NONBLOCK, 0o666)
+    if stat.S_IFMT(os.fstat(descriptor).st_mode) in (stat.S_IFREG, stat.S_IFDIR):
+        return descriptor
+    os.close(descriptor)
+    raise OSError(errno.EINVAL, "it is not a regular file")
+
+
 def write_durably(path: Path, contents: bytes) -> None:
-    """Write beside `path` and rename: a crash leaves the old file or the new one, a failure no trace."""
+    """Write beside `path` and rename: a crash leaves the old file or the new one, a failure no trace.
+
+    A pipe or a device, such as /dev/stdout, is refused: what should go there would take its place.
+    """
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "it is not a regular file")
     beside = path.with_name(f".{token_hex(8)}.tmp")
     try:
         with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666), "wb") as file:
@@ -69,7 +94,7 @@ def locked(folder: Path, other: str, patience: float = 0.0) -> Iterator[None]:
     """The folder, created if need be, with nobody else writing into it; waits `patience` seconds for `other`."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        os.close(os.open(folder / "lock", os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o666))
+        os.close(_regular(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW))
     except (OSError, ValueError) as error:
         said = getattr(error, "strerror", None) or error
         raise UserError(f"{folder} cannot be written: {said}; choose another directory.") from error

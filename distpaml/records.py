@@ -29,7 +29,7 @@ from distpaml.checksums import DamagedError, Line, checksum, read_verified, seal
 from distpaml.command_line import counted
 from distpaml.config import ExperimentConfig
 from distpaml.data import Dataset
-from distpaml.durable_io import append_durably, cut, locked, sync_folder, write_durably
+from distpaml.durable_io import append_durably, cut, locked, read_regular, sync_folder, write_durably
 from distpaml.errors import UserError
 from distpaml.extension import as_begun, check_same, extended
 from distpaml.failures import FILE
@@ -273,6 +273,6 @@ def writing(path: Path) -> Iterator[None]:
 def read(path: Path) -> bytes:
     """The contents of a file, or a sentence."""
     try:
-        return path.read_bytes()
+        return read_regular(path)
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}.") from error

@@ -19,12 +19,14 @@ import sys
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from io import BytesIO
 from os import PathLike
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from distpaml.command_line import Parser, called, print_data, say
+from distpaml.durable_io import read_regular, write_durably
 from distpaml.errors import UserError, printable
 
 if TYPE_CHECKING:
@@ -59,7 +61,7 @@ def _csv(path: Path, choices: bool) -> "DataFrame":
     import pandas
 
     try:
-        table = pandas.read_csv(path)
+        table = pandas.read_csv(BytesIO(read_regular(path)))
     except (OSError, ValueError) as error:
         raise UserError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
     if ("task" in table) != choices:
@@ -179,7 +181,8 @@ def _write(sources: list[str], out: Path | None, choices: bool, commit: str | No
         elif choices or out.suffix == ".csv":
             table = results(sources, choices)
             out.parent.mkdir(parents=True, exist_ok=True)
-            table.to_csv(out, index=False) if out.suffix == ".csv" else table.to_parquet(out, index=False)
+            csv = out.suffix == ".csv"
+            write_durably(out, table.to_csv(index=False).encode() if csv else table.to_parquet(None, index=False))
             say(f"{len(table)} rows, {len(table.columns)} columns: {out}")
         else:
             runs = [_with_commit(run, commit) for run in _collected([Path(source) for source in sources])]

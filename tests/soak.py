@@ -2,9 +2,10 @@
 
 In every sweep three blows fall: on the driver, a trial, the raylet, the GCS, or all of them at once, by SIGKILL or
 SIGTERM, or a stop for two seconds; soon after a start, or once a round is finished. After each the sweep goes on by
-itself or is resumed. It prints a line per sweep, and ends with status 1 unless each of them has the records of an
-undisturbed one, leaves no process, and the last leaves no more than the first: no entry in the folder for temporary
-files, and of the whole machine, with room for what else it does (`ROOM`), no processes, no memory, no open files.
+itself or is resumed. It prints a line per sweep and a table in the end, with status 1 unless each sweep has the records
+of an undisturbed one, leaves no process, and the last leaves no more than the first: no entry in the folder for
+temporary files, and of the whole machine, with room for what else it does (`ROOM`), no processes, no shared memory, no
+open files. Memory in use is told but not judged, since it is mostly that of others.
 Ray's own session folders, which Ray never removes, are kept apart and removed here.
 """
 
@@ -15,7 +16,8 @@ import signal
 import sys
 import tempfile
 import time
-from dataclasses import asdict, dataclass
+from collections import Counter
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from unittest.mock import patch
 
@@ -29,7 +31,7 @@ from sweeps import SweepProcess, in_process, results, small  # noqa: E402
 
 SIZE = ("method=uni", "seed=0", "rounds=10")
 BLOWS, LIMIT = 3, 600.0
-ROOM = {"entries": 0, "processes": 20, "mebibytes": 256, "files": 2048}
+ROOM = {"entries": 0, "processes": 20, "shared": 256, "files": 2048}
 """By how much the state of the machine may differ between the first sweep and the last."""
 TRIAL = "cartpole-uni-seed0"
 VICTIMS = ("ray::", "raylet", "gcs_server")
@@ -43,22 +45,41 @@ class State:
     entries: int
     """In the folder for temporary files, at any depth."""
     processes: int
-    mebibytes: int
-    """Of shared memory, which outlives those who made it."""
+    shared: int
+    """Mebibytes of shared memory, which outlives those who made it."""
+    used: int
+    """Mebibytes of memory."""
     files: int
     """Open ones."""
 
     @classmethod
     def of(cls, temporary: Path) -> "State":
-        shared = psutil.virtual_memory().shared >> 20
+        memory = psutil.virtual_memory()
         files = int(Path("/proc/sys/fs/file-nr").read_text().split()[0])
-        return cls(len(list(temporary.rglob("*"))), len(psutil.pids()), shared, files)
+        return cls(
+            len(list(temporary.rglob("*"))), len(psutil.pids()), memory.shared >> 20, memory.used >> 20, files
+        )  # fmt: skip
 
 
 def grown(first: State, last: State) -> list[str]:
     """What there is too much more of."""
     before, after = asdict(first), asdict(last)
     return [f"{name} {before[name]} → {after[name]}" for name in ROOM if after[name] > before[name] + ROOM[name]]
+
+
+def table(sweeps: int, failures: int, blows: list[str], resumes: int, states: list[State], seconds: float) -> str:
+    """What happened in all, for a page."""
+    kinds = ", ".join(f"{count} {kind}" for kind, count in Counter(blows).most_common())
+    before, after = asdict(states[0]), asdict(states[-1])
+    rows = {
+        "sweeps": sweeps,
+        "of them with the undisturbed records": sweeps - failures,
+        "blows": f"{len(blows)} ({kinds})",
+        "resumes": resumes,
+        **{f"{name}, first → last": f"{before[name]} → {after[name]}" for name in before},
+        "seconds": round(seconds),
+    }
+    return "\n".join(["| soak | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows.items())])
 
 
 def title(process: psutil.Process) -> str:
@@ -107,11 +128,11 @@ def _rounds(records: Path) -> int:
     return records.read_bytes().count(b"\n") if records.exists() else 0
 
 
-def disturbed(folder: Path, chance: random.Random, ray: Path, temporary: Path) -> tuple[list[str], str]:
-    """Run a sweep to its end under blows: which fell, and what is wrong with it, if anything."""
+def disturbed(folder: Path, chance: random.Random, ray: Path, temporary: Path) -> tuple[list[str], int, str]:
+    """Run a sweep to its end under blows: which fell, how often it was resumed, and what is wrong with it, if any."""
     words = small("methods=[uni]", "seeds=1", SIZE[-1], "--out", "out")
     records = folder / f"out/trials/{TRIAL}/records.jsonl"
-    blows, end = list[str](), time.monotonic() + LIMIT
+    blows, resumes, end = list[str](), 0, time.monotonic() + LIMIT
     while time.monotonic() < end:
         sweep = SweepProcess(*words, cwd=folder, RAY_TMPDIR=str(ray), TMPDIR=str(temporary))
         while len(blows) < BLOWS and sweep.process.poll() is None:
@@ -123,34 +144,36 @@ def disturbed(folder: Path, chance: random.Random, ray: Path, temporary: Path) -
         except Exception:
             for process in sweep.alive():
                 process.kill()
-            return blows, "it hung"
+            return blows, resumes, "it hung"
         if "Traceback" in sweep.err:
-            return blows, sweep.err[-2000:]
+            return blows, resumes, sweep.err[-2000:]
         gone = time.monotonic() + 20
         while left := sweep.alive():
             if time.monotonic() > gone:
-                return blows, f"left running: {[title(process) for process in left]}"
+                return blows, resumes, f"left running: {[title(process) for process in left]}"
             time.sleep(0.1)
         if sweep.code == 0:
-            return blows, ""
+            return blows, resumes, ""
         begun = (folder / "out/sweep.yaml").exists()
         words = ["--resume", "out"] if begun else words
-    return blows, "it did not end"
+        resumes += 1
+    return blows, resumes, "it did not end"
 
 
 def main(seconds: float, seed: int) -> int:
-    chance, failures, number = random.Random(seed), 0, 0
+    chance, failures, number, fallen, resumes = random.Random(seed), 0, 0, list[str](), 0
     top, ray = Path(tempfile.mkdtemp(prefix="soak")), Path(tempfile.mkdtemp(prefix="r", dir="/tmp"))
     temporary = top / "tmp"
     temporary.mkdir()
     expected, states = in_process(top / "undisturbed", {TRIAL: SIZE}), list[State]()
-    print("sweep  seconds  " + "  ".join(ROOM) + "  blows and verdict")
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
+    print("sweep  seconds  " + "  ".join(field.name for field in fields(State)) + "  blows and verdict")
+    start = time.monotonic()
+    while time.monotonic() < start + seconds:
         number, begin = number + 1, time.monotonic()
         folder = top / f"sweep-{number}"
         folder.mkdir()
-        blows, wrong = disturbed(folder, chance, ray, temporary)
+        blows, again, wrong = disturbed(folder, chance, ray, temporary)
+        fallen, resumes = fallen + blows, resumes + again
         if not wrong and results(folder / "out") != expected:
             wrong = "other records than the undisturbed sweep"
         failures += bool(wrong)
@@ -169,6 +192,7 @@ def main(seconds: float, seed: int) -> int:
     bad = bool(failures or more)
     if not bad:
         shutil.rmtree(top)
+    print(table(number, failures, fallen, resumes, states, time.monotonic() - start))
     print(f"{number} sweeps, {failures} failed, {', '.join(more) or 'nothing'} grew (seed {seed})", end="")
     print(f", kept in {top}" if bad else "")
     return bad

@@ -1,8 +1,8 @@
-"""A fuzzer of everything that comes from outside: configs, overrides, sweeps, recordings, and files that were damaged.
+"""A fuzzer of all that comes from outside: configs, overrides, sweeps, declarations, recordings, and damaged files.
 
 Whatever it is, it is taken, and then kept as it was understood, or it is refused in one printable sentence; within ten
 seconds, and without a change to what is on disk. What was damaged is then repaired, and nothing is lost by that. A few
-cases of each kind run with the fast tests, 10 000 with `pytest -m slow tests/test_fuzzer.py`.
+cases of each kind run with the fast tests, 12 000 with `pytest -m slow tests/test_fuzzer.py`.
 """
 
 import shutil
@@ -22,10 +22,12 @@ from tiny import tiny
 from distpaml import Experiment
 from distpaml.ask_tell.declaration import Declaration
 from distpaml.ask_tell.journal import Journal
+from distpaml.ask_tell.learning import LearningPoint
 from distpaml.ask_tell.recordings import record
 from distpaml.config import ExperimentConfig, load, shipped
 from distpaml.config.load import worked_examples
 from distpaml.config.validation_errors import dotted_keys
+from distpaml.config.yaml_text import dump
 from distpaml.errors import UserError
 from distpaml.records import read_records
 from distpaml.runtime.repair import repair
@@ -34,14 +36,15 @@ from distpaml.sweep.load import load_sweep, shipped_sweeps, to_yaml
 from distpaml.sweep.schema import SweepConfig
 from distpaml.sweep.trials import grid_trials, search_corners
 
-FEW, MANY = 40, 2_000  # cases of each of the five kinds
+FEW, MANY = 40, 2_000  # cases of each of the six kinds
 
 SCALARS = st.sampled_from(
     ["", "~", "null", "true", "no", "0", "1", "-1", "2", "3.5", "1e-9", "1e308", "-1e308", "1e999", ".nan", "-.inf",
      "9" * 30, "9" * 400, "9" * 5000, "0x10", "010", "1_000", "paml", "uni", "lhs", "cartpole", "ray", "auto", "off",
      "''", '"\\e[31m"', '"\\u202e"', '"a\\0b"', "!!bool x", "!!float ''", "!!int 1.5", "!!timestamp x", "!!set {a}",
      "!!binary '?'", "!!python/name:os.system", "&a [*a]", "*b", "&b x", "&b [1, 2]", "<<", "? x", "- x", "a: b", "%",
-     "@", "`", "|", ">", "[", "]", "{", "}", "'", "os:path", "a:b", ":", "../../etc/passwd", "/dev/zero", "x" * 5000]
+     "@", "`", "|", ">", "[", "]", "{", "}", "'", "os:path", "a:b", ":", "../../etc/passwd", "/dev/zero",
+     "mine.yaml", "x" * 5000]
 ) | st.text(max_size=12)  # fmt: skip
 VALUES = st.recursive(
     SCALARS,
@@ -53,7 +56,8 @@ VALUES = st.recursive(
     ),
     max_leaves=8,
 )
-CONFIG_KEYS, SWEEP_KEYS = tuple(dotted_keys(ExperimentConfig)), tuple(dotted_keys(SweepConfig))
+CONFIG_KEYS, DECLARATION_KEYS = tuple(dotted_keys(ExperimentConfig)), tuple(dotted_keys(Declaration))
+SWEEP_KEYS = (*dotted_keys(SweepConfig), "include", "parts")
 
 
 def keys(valid):
@@ -119,6 +123,8 @@ def sweep_file(contents: bytes) -> None:
     with TemporaryDirectory() as folder:
         file, again = Path(folder) / "mine.yaml", Path(folder) / "again.yaml"
         file.write_bytes(contents)
+        for shipped_file in shipped_sweeps().values():
+            (Path(folder) / shipped_file.name).symlink_to(shipped_file)
         try:
             parts = load_sweep(file)
             if sum(part.size for part in parts) < 300:
@@ -130,6 +136,22 @@ def sweep_file(contents: bytes) -> None:
             event("taken")
             again.write_text(to_yaml(parts))
             assert load_sweep(again) == parts
+
+
+def declaration(contents: bytes) -> None:
+    with TemporaryDirectory() as folder:
+        file, lab = Path(folder) / "mine.yaml", Path(folder) / "lab"
+        file.write_bytes(contents)
+        try:
+            experiment = Experiment(file, lab)
+        except UserError as error:
+            refusal(error)
+            assert not (lab / "experiment.yaml").exists()
+        else:
+            event("taken")
+            (task,) = experiment.ask()
+            assert Experiment.load(lab).declaration == experiment.declaration
+            assert Experiment.load(lab).status().tasks[0].descriptor == task.descriptor
 
 
 @cache
@@ -168,6 +190,9 @@ def kept() -> Path:
     experiment = Experiment(declared(initial=10), folder / "lab")
     for task in experiment.ask(3):
         experiment.tell(task.id, run(task.descriptor))
+    data = experiment._state.data
+    point = LearningPoint(data=data, squares=((0.1, 0.2),) * 3, coverage=(0.9,) * 3, scale=(1.0, 2.0))
+    experiment._learning.add(point, data)
     return folder
 
 
@@ -225,7 +250,7 @@ def repaired_run(run: Path) -> None:
         return
     event("repaired")
     now, theirs = contents_of(run).values(), read_records(kept() / "run")
-    assert all(contents in now for contents in before.values())
+    assert all(contents in now for contents in before.values() if contents)
     left = read_records(run) if (run / "records.jsonl").exists() else []
     assert (f"{len(theirs) - len(left)} round" in said) == (len(left) < len(theirs)), said
     mine = run_to_end(tiny("method=uni"), run)
@@ -242,7 +267,7 @@ def repaired_experiment(lab: Path) -> None:
         assert contents_of(lab) == before
         return
     now = contents_of(lab).values()
-    assert all(contents in now for contents in before.values())
+    assert all(contents in now for contents in before.values() if contents)
     if aside is not None:
         event("repaired")
         same_experiment(lab, kept() / "lab", shorter=True)
@@ -250,10 +275,11 @@ def repaired_experiment(lab: Path) -> None:
 
 
 def same_experiment(mine: Path, theirs: Path, shorter: bool) -> None:
-    """The same events and data; fewer of them only if the end of a file was cut off."""
+    """The same events and data, fewer of them only if the end of a file was cut off; the same errors, or none."""
     experiment, whole = Experiment.load(mine), Experiment.load(theirs)
     found, there = experiment.history(), whole.history()
     assert found == there[: len(found)] and (shorter or len(found) == len(there))
+    assert experiment.status().learning in (None, whole.status().learning)
     for line, one in enumerate(found, start=1):
         if one.event == "tell":
             pairs = zip(experiment._journal.recording(line).states, whole._journal.recording(line).states, strict=True)
@@ -261,11 +287,16 @@ def same_experiment(mine: Path, theirs: Path, shorter: bool) -> None:
 
 
 CONFIGS = [file.read_text() for file in (*shipped().values(), *worked_examples().values())]
-SWEEPS = [file.read_text() for file in shipped_sweeps().values() if "include" not in file.read_text()]
+SWEEPS = [file.read_text() for file in shipped_sweeps().values()]
+DECLARATIONS = [
+    dump(declared()),
+    dump(declared(descriptors={"n": {"integers": [1, 9]}, "c": {"categories": ["a", "b"]}})),
+]
 KINDS = {
     "configs": (edited(CONFIGS, CONFIG_KEYS), config_file),
     "overrides": (st.lists(st.tuples(keys(CONFIG_KEYS), VALUES), min_size=1, max_size=3), overrides),
     "sweeps": (edited(SWEEPS, SWEEP_KEYS), sweep_file),
+    "declarations": (edited(DECLARATIONS, DECLARATION_KEYS), declaration),
     "recordings": (
         st.sampled_from(sorted(recordings())).flatmap(
             lambda name: st.tuples(st.just(name), damaged(recordings()[name]))

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from importlib import import_module
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -71,6 +72,17 @@ def test_names_do_not_steer_the_terminal_and_data_stay_data(folder, tmp_path, mo
     assert report([str(folder / "a"), "--out", str(odd / "report")]) == 0
     shown = capsys.readouterr().out
     assert shown.count(r"\x1b[31modd") == 4 and "\x1b" not in shown
+
+
+@pytest.mark.parametrize("kept", [0, 1])
+def test_lines_that_are_gone_are_not_left_out_silently(folder, tmp_path, kept):
+    run = Path(shutil.copytree(folder / "a", tmp_path / "runs/a"))
+    (tmp_path / "runs/c").symlink_to(folder / "c")
+    (run / "round-02").mkdir()
+    lines = (run / "records.jsonl").read_bytes().splitlines(keepends=True)
+    (run / "records.jsonl").write_bytes(b"".join(lines[:kept]))
+    with pytest.warns(UserWarning, match="a: Its records have lost their end: round 2 is there, but has no line"):
+        assert len(distpaml.results(tmp_path / "runs").query("run == 'a'")) == kept
 
 
 def test_nothing_to_show_is_a_sentence(tmp_path):

@@ -14,7 +14,7 @@ from distpaml.ask_tell.recordings import Recording
 from distpaml.ask_tell.space import Space, settled
 from distpaml.ask_tell.state import State, Task
 from distpaml.ask_tell.status import Status
-from distpaml.durable_io import locked, sync_folder, write_durably
+from distpaml.durable_io import locked, read_regular, sync_folder, write_durably
 from distpaml.errors import UserError
 
 
@@ -90,7 +90,7 @@ class ExperimentFolder:
             target.mkdir(parents=True, exist_ok=True)
             with locked(target, OTHER, PATIENCE):
                 _must_be_empty(target)
-                for file in [*self.directory.glob("data/[0-9]*.npz"), *self.directory.glob("model-*.safetensors")]:
+                for file in [*self._journal.stored().values(), *self.directory.glob("model-*.safetensors")]:
                     copy = target / file.relative_to(self.directory)
                     copy.parent.mkdir(exist_ok=True)
                     write_durably(copy, file.read_bytes())
@@ -136,7 +136,7 @@ class ExperimentFolder:
 def _read(folder: Path) -> Declaration | None:
     file = folder / DECLARATION
     try:
-        return Declaration.from_yaml(file.read_text(encoding="utf-8"), str(file))
+        return Declaration.from_yaml(read_regular(file).decode(), str(file))
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:

@@ -7,11 +7,14 @@ a list of choices.
 
 import os
 import zipfile
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
 
 from distpaml.ask_tell.dimensions import Images, principal_components
+from distpaml.ask_tell.tables import UNPACKED, unpacked
+from distpaml.durable_io import read_regular
 from distpaml.errors import UserError
 from distpaml.types import Array
 
@@ -42,10 +45,10 @@ def _read(path: Path) -> tuple[list[str], Array]:
             raise UserError(f"{path} has {len(files)} images, but at most {LARGEST} can be chosen among.")
         return [file.name for file in files], np.array([_image(file) for file in files])
     try:
-        with np.load(path, allow_pickle=False) as arrays:
-            images = arrays["images"]
-            names = [str(name) for name in arrays["names"]] if "names" in arrays else list(map(str, range(len(images))))
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        arrays = unpacked(read_regular(path, UNPACKED))
+        images = arrays["images"]
+        names = [str(name) for name in arrays.get("names", range(len(images)))]
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, NotImplementedError, TypeError) as error:
         raise UserError(
             f"{path} is neither a folder of images nor an npz file with an array named images [K, …] ({error})."
         ) from error
@@ -60,7 +63,7 @@ def _image(file: Path) -> Array:
     from PIL import Image  # only folders need it
 
     try:
-        with Image.open(file) as image:
+        with Image.open(BytesIO(read_regular(file, UNPACKED))) as image:
             return np.asarray(image.convert("L").resize((SIDE, SIDE)), dtype=float)
     except (OSError, ValueError, Image.DecompressionBombError) as error:
         raise UserError(f"{file} cannot be read as an image: {error}.") from error

@@ -16,6 +16,7 @@ wait for each other, and each first reads what the other has added.
 """
 
 import os
+import re
 import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -30,7 +31,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from distpaml.ask_tell.recordings import Recording
 from distpaml.checksums import DamagedError, checksum, read_verified, sealed, verified
-from distpaml.durable_io import append_durably, cut, locked, sync_folder, write_durably
+from distpaml.durable_io import append_durably, cut, locked, read_regular, sync_folder, write_durably
 from distpaml.errors import UserError
 
 DECLARATION = "experiment.yaml"
@@ -125,7 +126,7 @@ class Journal:
 
     def refresh(self, trim: bool = False) -> None:
         """Read what was added; with `trim`, drop a line that was cut off at the end of the file."""
-        stored = [] if self._read_to else sorted(int(file.stem) for file in self.folder.glob("data/[0-9]*.npz"))
+        last = 0 if self._read_to else max(self.stored(), default=0)
         contents = self._unread()
         command = f"distpaml repair --dir {shlex.quote(str(self.folder))}"
         remedy = f"restore it from a copy, or `{command}` goes back to the last whole line"
@@ -139,14 +140,17 @@ class Journal:
                 raise UserError(f"{self.file} was written by another version of distpaml: {said}.") from error
             self._files.append(line.files)
             self._digest, self._read_to = line.digest, self._read_to + line.size
-        if stored and stored[-1] > len(self.events) + 1:  # a call that was killed leaves the data of one line
-            found = (
-                f"{self.file} ends after line {len(self.events)}, but data/{stored[-1]:04d}.npz belongs to a later one"
-            )
+        if last > len(self.events) + 1:  # a call that was killed leaves the data of one line
+            found = f"{self.file} ends after line {len(self.events)}, but data/{last:04d}.npz belongs to a later one"
             raise DamagedError(f"{found}; {remedy}.")
         if trim and not contents.endswith(b"\n") and contents:
             with explained(self.file):
                 cut(self.file, self._read_to)
+
+    def stored(self) -> dict[int, Path]:
+        """Files of data by their lines; other files may lie beside them."""
+        files = self.folder.glob("data/*.npz")
+        return {int(file.stem): file for file in files if re.fullmatch(r"\d{4,}", file.stem, re.ASCII)}
 
     def append(self, event: Event, recording: Recording | None = None) -> None:
         """Keep an event with its data; once this returns, they survive whatever happens."""
@@ -176,6 +180,8 @@ class Journal:
 
         Call it on a fresh journal.
         """
+        if not any(os.path.lexists(file) for file in (self.file, self.folder / DECLARATION)):
+            raise UserError(f"{self.folder} is not the directory of an experiment: it has no {DECLARATION}.")
         with locked(self.folder, OTHER, PATIENCE):
             try:
                 self.refresh()
@@ -183,12 +189,12 @@ class Journal:
             except DamagedError:
                 pass
             with explained(self.folder):
-                aside = next(path for n in count(1) if not (path := self.folder / f"damaged-{n}").exists())
+                aside = next(path for n in count(1) if not os.path.lexists(path := self.folder / f"damaged-{n}"))
                 (aside / "data").mkdir(parents=True)
-                contents = self.file.read_bytes()
+                contents = read_regular(self.file)
                 write_durably(aside / self.file.name, contents)
-                for file in self.folder.glob("data/[0-9]*.npz"):
-                    if int(file.stem) > len(self.events):
+                for line, file in self.stored().items():
+                    if line > len(self.events):
                         os.replace(file, aside / "data" / file.name)
                 write_durably(self.file, contents[: self._read_to])
                 sync_folder(self.folder)
@@ -202,17 +208,14 @@ class Journal:
 
     def _unread(self) -> bytes:
         try:
-            with open(self.file, "rb") as file:
-                shorter = file.seek(0, os.SEEK_END) < self._read_to
-                file.seek(self._read_to)
-                contents = file.read()
+            contents = read_regular(self.file)
         except FileNotFoundError:
-            contents, shorter = b"", self._read_to > 0
+            contents = b""
         except OSError as error:
             raise UserError(f"{self.file} cannot be read: {error.strerror}.") from error
-        if shorter:
+        if len(contents) < self._read_to:
             raise UserError(f"{self.file} has become shorter while it was in use; load the experiment again.")
-        return contents
+        return contents[self._read_to :]
 
     def _write(self, line: int, recording: Recording) -> dict[str, str]:
         """Write the data of a line; the file's checksum by its name."""

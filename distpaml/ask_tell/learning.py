@@ -9,7 +9,7 @@ Errors of all known tasks would not do: the newest were chosen because they are 
 model improves. More tasks still pay if the last ones changed the error by −10 % or more. They have stopped paying if
 the last ones did not, were three or more, and even the lower end of the interval is above −25 %.
 
-    learning.json     the errors, beside the journal; they can be computed again
+    learning.json     the errors, beside the journal, with their checksum; they can be computed again
 """
 
 import math
@@ -17,14 +17,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, model_validator
 
 from distpaml.ask_tell.journal import explained
 from distpaml.ask_tell.state import Data
-from distpaml.durable_io import write_durably
+from distpaml.checksums import DamagedError, sealed, verified
+from distpaml.durable_io import read_regular, write_durably
 from distpaml.types import Array
 
 if TYPE_CHECKING:
@@ -53,6 +54,12 @@ class LearningPoint(BaseModel):
     """Share of the changes in their 95 % interval, by task."""
     scale: tuple[float, ...]
     """Standard deviation of the changes in these data, by state."""
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        if {len(self.squares), len(self.coverage)} != {self.tasks} or {*map(len, self.squares)} != {len(self.scale)}:
+            raise ValueError("should have errors and a coverage of every task, and a scale of every state")
+        return self
 
     @property
     def tasks(self) -> int:
@@ -154,7 +161,7 @@ class LearningFile:
         self.file = folder / "learning.json"
 
     def curve(self, data: Data) -> LearningCurve | None:
-        """Of these data: points of their first tasks; None if there is none. A file that cannot be read has none."""
+        """Of these data: points of their first tasks; None if there is none. A file that is damaged has none."""
         points = sorted((p for p in self._read() if p.data == data[: p.tasks]), key=lambda point: point.tasks)
         return LearningCurve(tuple(points)) if points else None
 
@@ -169,12 +176,14 @@ class LearningFile:
         curve = self.curve(data)
         points = [known for known in (curve.points if curve else ()) if known.tasks != point.tasks]
         with explained(self.file):
-            write_durably(self.file, self._POINTS.dump_json([*points, point]))
+            values = f'{{"points":{self._POINTS.dump_json([*points, point]).decode()}}}'
+            write_durably(self.file, sealed(values, {}, "")[0])
 
     def _read(self) -> list[LearningPoint]:
         try:
-            return self._POINTS.validate_json(self.file.read_bytes())
-        except (OSError, ValidationError):
+            lines = list(verified(read_regular(self.file), self.file, "it will be computed again"))
+            return self._POINTS.validate_python(lines[0].values["points"])
+        except (OSError, DamagedError, LookupError, ValidationError):
             return []
 
 

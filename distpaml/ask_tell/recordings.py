@@ -30,6 +30,8 @@ from distpaml.names import nearest
 from distpaml.types import Array
 
 LARGEST_VALUE = 1e9
+MISSING = ("", "nan", "na", "null", "none", "-")
+"""Texts for a value that is not there."""
 LONGEST = 10_000
 """Transitions of one trajectory at most: the price of a fit grows with them."""
 
@@ -132,8 +134,8 @@ class _Table:
         optional = ("time", "trajectory")
         found: dict[str, str] = {}
         for original in map(str, table):
-            match = re.fullmatch(r"\s*(.*?)\s*(?:[\[(]([^\])]*)[\])])?\s*", original)
-            name, unit = match.groups() if match else (original, None)
+            match = re.fullmatch(r"(.*?)(?:[\[(]([^\])]*)[\])])?", original.strip()) if len(original) < 200 else None
+            name, unit = (match[1].strip(), match[2]) if match else (original, None)
             if original in (*d.states, *d.controls):
                 name, unit = original, None
             if name not in (*d.states, *d.controls, *optional):
@@ -155,14 +157,9 @@ class _Table:
         if column.dtype.kind in "OUST":
             texts = pandas.Series(column, dtype=object)
             numbers = pandas.to_numeric(texts, errors="coerce").to_numpy(float, na_value=np.nan)
-            empty = texts.isna() | texts.map(lambda cell: isinstance(cell, str) and not cell.strip())
-            wrong = np.isnan(numbers) & ~empty.to_numpy(bool)
-            wrong &= np.array(
-                [str(cell).strip().lower() not in ("nan", "na", "null", "none", "-") for cell in column], bool
-            )
-            if wrong.any():
-                row = int(wrong.argmax())
-                raise self._refusal(f"has {name} = {str(column[row])[:40]!r} in row {row + 1}, which is not a number.")
+            for row in np.flatnonzero(np.isnan(numbers) & texts.notna().to_numpy(bool)):
+                if (text := str(column[row])).strip().lower() not in MISSING:
+                    raise self._refusal(f"has {name} = {text[:40]!r} in row {row + 1}, which is not a number.")
         elif column.dtype.kind in "buif":
             numbers = column.astype(float)
         else:
@@ -182,8 +179,10 @@ class _Table:
         labels = pandas.Series(self.labels)
         if labels.isna().any():
             raise self._refusal(f"has no value of trajectory in {row_words(labels.isna().to_numpy())}.")
-        for label in labels.unique():
-            yield np.flatnonzero((labels == label).to_numpy(bool))
+        codes, names = pandas.factorize(labels)
+        if len(names) > LONGEST:
+            raise self._refusal(f"has {len(names)} trajectories, and more than {LONGEST} are too many for one file.")
+        yield from np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
 
     def _pieces(self, rows: NDArray[np.int64]) -> tuple[list[tuple[Array, Array]], list[str]]:
         d = self.declaration

@@ -3,20 +3,24 @@
 import csv
 import re
 import zipfile
+from collections import Counter
 from collections.abc import Iterable, Mapping
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from distpaml.durable_io import read_regular
 from distpaml.errors import UserError
 
 Columns = dict[str, NDArray[Any]]
 
 DECIMAL_COMMA = re.compile(r"^(\s*[-+]?\d*),(\d+(?:[eE][-+]?\d+)?\s*)$")
-LARGEST = 200_000_000
-"""Bytes of a file."""
+LARGEST, UNPACKED = 50_000_000, 400_000_000
+"""Bytes of a file, as it is and once unpacked, so that reading takes seconds."""
+MOST_COLUMNS, MOST_ROWS = 10_000, 1_000_000
 
 
 def read_table(source: str | Path) -> Mapping[str, Any]:
@@ -27,13 +31,18 @@ def read_table(source: str | Path) -> Mapping[str, Any]:
     if reader is None:
         raise UserError(f"{path} should be a file that ends in {', '.join(readers)}.")
     try:
-        if path.stat().st_size > LARGEST:
-            raise UserError(f"{path} has more than {LARGEST // 10**6} MB; cut it into trajectories.")
-        return reader(path)
+        table = reader(read_regular(path, LARGEST), path)
     except UnicodeDecodeError as error:
         raise UserError(f"{path} is not UTF-8 text (byte {error.start}).") from error
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror or ' '.join(str(error).split())[:200]}.") from error
+    _check_columns(len(table), path)
+    return table
+
+
+def _check_columns(count: int, path: Path) -> None:
+    if count > MOST_COLUMNS:
+        raise UserError(f"{path} has {count} columns, and more than {MOST_COLUMNS} are too many; leave some out.")
 
 
 def columns_of(table: Mapping[str, Any], names: Iterable[str], where: str) -> Columns:
@@ -58,11 +67,15 @@ def _column(values: Any, name: str, where: str) -> NDArray[Any]:
     return column
 
 
-def _csv(path: Path) -> Mapping[str, Any]:
+def _csv(contents: bytes, path: Path) -> Mapping[str, Any]:
     """Cells as text. The separator is the one of comma, semicolon and tab that the header has most of; where it is not
     the comma, commas within numbers are decimal points."""
-    text = path.read_text(encoding="utf-8-sig")
-    separator = max(",;\t", key=text.partition("\n")[0].count)
+    text = contents.decode("utf-8-sig")
+    if text.count("\n") > MOST_ROWS + 1:
+        raise UserError(f"{path} has more than {MOST_ROWS} rows; cut it into trajectories.")
+    first = text.partition("\n")[0]
+    separator = max(",;\t", key=first.count)
+    _check_columns(first.count(separator) + 1, path)
     try:
         header, *rows = list(csv.reader(text.splitlines(keepends=True), delimiter=separator)) or [[]]
     except csv.Error as error:
@@ -72,8 +85,8 @@ def _csv(path: Path) -> Mapping[str, Any]:
     if separator != ",":
         rows = [[DECIMAL_COMMA.sub(r"\1.\2", cell) for cell in row] for row in rows]
     names = [name.strip() for name in header]
-    for name in names:
-        if name and names.count(name) > 1:
+    for name, times in Counter(names).items():
+        if name and times > 1:
             raise UserError(f"{path} has two columns named {name[:40]!r}.")
     for number, row in enumerate(rows, start=1):
         if row and len(row) != len(names):
@@ -82,20 +95,34 @@ def _csv(path: Path) -> Mapping[str, Any]:
     return {name: np.array(column, dtype=object) for name, column in zip(names, columns, strict=True) if name}
 
 
-def _npz(path: Path) -> Mapping[str, Any]:
+def _npz(contents: bytes, path: Path) -> Mapping[str, Any]:
     try:
-        with np.load(path, allow_pickle=False) as arrays:
-            return dict(arrays)
+        return unpacked(contents)
     except (ValueError, KeyError, EOFError, zipfile.BadZipFile, NotImplementedError, TypeError) as error:
         raise UserError(f"{path} is not an npz file of plain arrays: {' '.join(str(error).split())[:200]}.") from error
 
 
-def _parquet(path: Path) -> Mapping[str, Any]:
+def unpacked(contents: bytes) -> dict[str, NDArray[Any]]:
+    """The arrays of an npz file, which may claim any size, and be compressed a thousandfold."""
+    with zipfile.ZipFile(BytesIO(contents)) as archive:
+        if sum(member.file_size for member in archive.infolist()) > UNPACKED:
+            raise ValueError(f"unpacked it has more than {UNPACKED / 1e6:g} MB")
+    try:
+        with np.load(BytesIO(contents), allow_pickle=False) as arrays:
+            return dict(arrays)
+    except (MemoryError, OverflowError) as error:
+        raise ValueError("an array claims to be larger than the memory") from error
+
+
+def _parquet(contents: bytes, path: Path) -> Mapping[str, Any]:
     import pyarrow
     import pyarrow.parquet
 
     try:
-        table = pyarrow.parquet.read_table(path, partitioning=None)
+        file = pyarrow.parquet.ParquetFile(BytesIO(contents))
+        if file.metadata.num_rows * file.metadata.num_columns * 8 > UNPACKED:
+            raise ValueError(f"unpacked it has more than {UNPACKED / 1e6:g} MB")
+        table = file.read()
         return {name: table[name].to_numpy() for name in table.column_names}
-    except (pyarrow.ArrowException, ValueError, TypeError, KeyError) as error:
+    except (pyarrow.ArrowException, ValueError, TypeError, KeyError, MemoryError) as error:
         raise UserError(f"{path} is not a parquet file: {' '.join(str(error).split())[:200]}.") from error

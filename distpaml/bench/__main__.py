@@ -8,6 +8,7 @@ from pathlib import Path
 
 from distpaml.bench import BENCHES, Result
 from distpaml.command_line import Parser, called
+from distpaml.durable_io import write_durably
 from distpaml.errors import UserError
 from distpaml.names import nearest
 
@@ -66,7 +67,7 @@ def write(path: Path, results: list[Result]) -> None:
     keys = ("name", "ratio", "ours", "other", "unit")
     lines = [json.dumps({key: getattr(result, key) for key in keys}) + "\n" for result in results]
     try:
-        path.write_text("".join(lines))
+        write_durably(path, "".join(lines).encode())
     except OSError as error:
         raise UserError(f"--json: cannot write {path} ({error.strerror}).") from error
 

@@ -1,6 +1,7 @@
 """The keys of `domain.signal`: how a system is excited."""
 
 import csv
+from io import StringIO
 from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -8,7 +9,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
 from distpaml.config.section import Interval, List, Moderate, Positive, Section
+from distpaml.config.yaml_text import LARGEST_FILE
 from distpaml.domains.signals import Signal
+from distpaml.durable_io import read_regular
 
 MOST_ROWS = 10_000
 
@@ -19,8 +22,8 @@ def _columns(value: Any) -> Any:
         return value
     name = Path(value).name
     try:
-        with open(value, newline="", encoding="utf-8-sig") as file:
-            rows = [row for row in csv.reader(file) if row]
+        text = read_regular(Path(value), LARGEST_FILE).decode("utf-8-sig")
+        rows = [row for row in csv.reader(StringIO(text, newline="")) if row]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise ValueError(f"the file {name} cannot be read: {getattr(error, 'strerror', None) or error}") from error
     if not 2 <= len(rows) <= MOST_ROWS + 1:

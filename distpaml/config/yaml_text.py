@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from distpaml.config.yaml_loader import FLOAT, Loader
+from distpaml.durable_io import read_regular
 from distpaml.errors import UserError
 
 LARGEST_FILE = 10_000_000  # bytes; a config has a few thousand, with a robot's meshes some millions
@@ -72,11 +73,7 @@ def parse(text: str, source: str) -> dict[str, Any]:
 def read(path: Path) -> dict[str, Any]:
     """The mapping in a YAML file."""
     try:
-        if path.exists() and not path.is_file():
-            raise UserError(f"{path} is not a file; a config is a YAML file.")
-        if path.stat().st_size > LARGEST_FILE:
-            raise UserError(f"{path} has more than {LARGEST_FILE} bytes, which is too much for a config.")
-        return parse(path.read_text(encoding="utf-8"), str(path))
+        return parse(read_regular(path, LARGEST_FILE).decode(), str(path))
     except UnicodeDecodeError as error:
         raise UserError(f"{path} is not UTF-8 text: {error.reason} at byte {error.start}.") from error
     except OSError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from io import BytesIO
 from itertools import islice, product
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +12,8 @@ import numpy as np
 
 from distpaml.domains.base import Domain, SimulationError
 from distpaml.domains.signals import control_signals
+from distpaml.durable_io import write_durably
+from distpaml.errors import UserError
 from distpaml.types import Array
 
 if TYPE_CHECKING:
@@ -74,4 +77,12 @@ def _draw(strips: list[tuple[str, Array]], domain: Domain, path: Path, length: i
             )
         axis.set_aspect("equal")
         axis.axis("off")
-    figure.savefig(path, dpi=110)
+    kind = path.suffix[1:].lower() or "png"
+    if kind not in figure.canvas.get_supported_filetypes():
+        raise UserError(f"The film strip {path} should end in .png, .svg or .pdf.")
+    buffer = BytesIO()
+    figure.savefig(buffer, format=kind, dpi=110)
+    try:
+        write_durably(path, buffer.getvalue())
+    except OSError as error:
+        raise UserError(f"The film strip {path} cannot be written: {error.strerror or error}.") from error

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
+from distpaml.durable_io import read_regular
 from distpaml.errors import UserError
 from distpaml.names import nearest
 
@@ -27,8 +28,12 @@ if TYPE_CHECKING:
 
 LARGEST = 6_000_000
 """Characters that a model may have in a config, meshes compressed."""
-DEEPEST = 20
-"""Files that may include one another."""
+LARGEST_FILES = 100_000_000
+"""Bytes of its meshes, not compressed."""
+DEEPEST, MOST_FILES = 20, 1_000
+"""Files that may include one another, and files in all."""
+DEEPEST_BODY = 300
+"""Elements within one another; MuJoCo reads 500."""
 PICTURES = ("file", "fileright", "fileleft", "fileup", "filedown", "filefront", "fileback", "content_type")
 
 
@@ -57,7 +62,7 @@ class ModelText:
         import mujoco
 
         try:
-            assets = {name: zlib.decompress(base64.b64decode(data)) for name, data in self.assets.items()}
+            assets = {name: _unpacked(data) for name, data in self.assets.items()}
             return mujoco.MjSpec.from_string(self.xml, assets=assets)
         except (ValueError, zlib.error) as error:
             raise ModelError(f"MuJoCo cannot read it: {' '.join(str(error).split())}") from error
@@ -76,8 +81,10 @@ def read_model(source: str, folder: Path | None = None) -> ModelText:
         path = _suite_file(name) if library == "dm_control" else _gymnasium_file(name)
     else:
         path = (folder or Path()) / source
-    root = _flattened(path, path.parent, ())
-    assets = _assets(root, path.parent)
+    files = _Files()
+    root = _flattened(path, path.parent, (), files)
+    _check_depth(root)
+    assets = _assets(root, path.parent, files)
     text = ModelText(label_of(source), _written(root), assets)
     size = len(text.xml) + sum(map(len, assets.values()))
     if size > LARGEST:
@@ -121,16 +128,43 @@ def _gymnasium_file(name: str) -> Path:
     return path
 
 
-def _flattened(path: Path, folder: Path, above: tuple[Path, ...]) -> ElementTree.Element:
+class _Files:
+    """Reads the files of one model, and refuses more of them than any robot has."""
+
+    def __init__(self) -> None:
+        self._count, self._bytes = 0, 0
+
+    def read(self, path: Path, most: int) -> bytes:
+        """A file's contents, `most` bytes together with all before it."""
+        self._count += 1
+        if self._count > MOST_FILES:
+            raise ModelError(f"it consists of more than {MOST_FILES} files, counting each as often as it is included")
+        contents = read_regular(path, most)
+        self._bytes += len(contents)
+        if self._bytes > most:
+            raise ModelError(f"its files have more than {most / 1e6:g} MB")
+        return contents
+
+
+def _check_depth(root: ElementTree.Element) -> None:
+    depth, level = 0, [root]
+    while level := [child for element in level for child in element]:
+        depth += 1
+    if depth > DEEPEST_BODY:
+        raise ModelError(f"it has {depth} elements within one another, more than {DEEPEST_BODY}")
+
+
+def _flattened(path: Path, folder: Path, above: tuple[Path, ...], files: _Files) -> ElementTree.Element:
     """The root of a file, with the contents of the files that it includes in their place."""
     if path in above or len(above) > DEEPEST:
         raise ModelError(f"{path.name} includes itself")
     try:
-        root = ElementTree.fromstring(path.read_bytes())
+        root = ElementTree.fromstring(files.read(path, LARGEST))
     except ElementTree.ParseError as error:
         raise ModelError(f"{path.name} is not XML: {error}") from error
     except (OSError, ValueError) as error:
-        hint = nearest(path.name, [p.name for p in path.parent.glob("*.xml")]) if path.parent.is_dir() else ""
+        others = [p.name for p in path.parent.glob("*.xml")] if isinstance(error, FileNotFoundError) else []
+        hint = nearest(path.name, others)
         reason = getattr(error, "strerror", None) or error
         raise ModelError(
             f"the file {path.name} cannot be read ({reason}){'' if hint.endswith('none') else hint}"
@@ -140,7 +174,7 @@ def _flattened(path: Path, folder: Path, above: tuple[Path, ...]) -> ElementTree
     for parent in list(root.iter()):
         for child in list(parent):
             if child.tag == "include":
-                included = _flattened(folder / child.get("file", ""), folder, (*above, path))
+                included = _flattened(folder / child.get("file", ""), folder, (*above, path), files)
                 place = list(parent).index(child)
                 parent.remove(child)
                 for offset, element in enumerate(included):
@@ -148,12 +182,12 @@ def _flattened(path: Path, folder: Path, above: tuple[Path, ...]) -> ElementTree
     return root
 
 
-def _assets(root: ElementTree.Element, folder: Path) -> dict[str, str]:
+def _assets(root: ElementTree.Element, folder: Path, files: _Files) -> dict[str, str]:
     """The files that meshes and height fields come from; pictures become a plain colour."""
     directory = ""
     for compiler in root.iter("compiler"):
         directory = compiler.get("meshdir", compiler.get("assetdir", directory))
-    assets = {}
+    assets: dict[str, str] = {}
     for texture in root.iter("texture"):
         if any(texture.attrib.pop(name, None) for name in PICTURES):
             texture.attrib |= {"builtin": "flat", "width": "1", "height": "1"}
@@ -161,14 +195,22 @@ def _assets(root: ElementTree.Element, folder: Path) -> dict[str, str]:
             texture.attrib.pop("gridlayout", None)
     for element in root.iter():
         if element.tag in ("mesh", "hfield", "skin", "flexcomp") and (name := element.get("file")):
-            assets[name] = _packed(folder / directory / name)
+            assets[name] = assets.get(name) or _packed(folder / directory / name, files)
         elif element.tag == "model" and element.get("file"):
             raise ModelError("it attaches another model file; save it as one file first (MjSpec.to_xml)")
     return assets
 
 
-def _packed(path: Path) -> str:
+def _packed(path: Path, files: _Files) -> str:
     try:
-        return base64.b64encode(zlib.compress(path.read_bytes(), 9)).decode()
+        return base64.b64encode(zlib.compress(files.read(path, LARGEST_FILES), 9)).decode()
     except OSError as error:
         raise ModelError(f"its file {path.name} cannot be read: {error.strerror}") from error
+
+
+def _unpacked(data: str) -> bytes:
+    unpacking = zlib.decompressobj()
+    contents = unpacking.decompress(base64.b64decode(data), LARGEST_FILES)
+    if not unpacking.eof:
+        raise ValueError(f"a mesh is cut off or has more than {LARGEST_FILES / 1e6:g} MB")
+    return contents

@@ -18,7 +18,7 @@ import pyarrow
 from pyarrow import parquet
 from pydantic import ValidationError
 
-from distpaml.durable_io import write_durably
+from distpaml.durable_io import read_regular, write_durably
 from distpaml.errors import UserError
 from distpaml.rounds import Record
 
@@ -55,7 +55,7 @@ def write_archive(path: Path, rows: Sequence[Row]) -> None:
 def read_archive(path: Path) -> Iterator[tuple[str, dict[str, Any], list[Record]]]:
     """Name, config and records of every run in the file."""
     try:
-        rows = parquet.read_table(BytesIO(path.read_bytes())).to_pylist()
+        rows = parquet.read_table(BytesIO(read_regular(path))).to_pylist()
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror or 'it is not a parquet file'}.") from error
     except pyarrow.ArrowException as error:

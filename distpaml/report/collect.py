@@ -9,8 +9,9 @@ from typing import Any
 
 from distpaml.catalogue import planned_rounds
 from distpaml.config.yaml_text import read
+from distpaml.durable_io import read_regular
 from distpaml.errors import UserError
-from distpaml.records import read_records
+from distpaml.records import read_records, round_folders
 from distpaml.report.archive import SUFFIX, read_archive
 from distpaml.rounds import Record
 
@@ -144,7 +145,12 @@ def _add(folder: Path, sweep: Sweep | None, found: Collection) -> None:
         if not (folder / "records.jsonl").exists():
             found.waiting.append(folder)
             return
+        last = max(round_folders(folder), default=0)  # before its lines, which may become more
         run = Run(folder, _config(folder / "config.yaml"), _records(folder), sweep)
+        if last > len(run.records):
+            found.problems.append(
+                Problem(str(folder), f"Its records have lost their end: round {last} is there, but has no line.")
+            )
         if not run.records:
             found.waiting.append(folder)
             return
@@ -214,7 +220,7 @@ def _sweep(path: Path, found: Collection) -> Sweep:
 
 def _events(path: Path, found: Collection) -> list[Tree]:
     try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else []
+        lines = read_regular(path).decode(errors="replace").splitlines() if path.exists() else []
     except OSError as error:
         found.problems.append(Problem(str(path), f"It cannot be read: {error.strerror}."))
         return []

@@ -26,7 +26,7 @@ from distpaml.catalogue import METHODS
 from distpaml.command_line import Parser, say
 from distpaml.config import ExperimentConfig
 from distpaml.data.tasks import Tasks, TaskSet
-from distpaml.durable_io import write_durably
+from distpaml.durable_io import read_regular, write_durably
 from distpaml.errors import UserError, printable
 from distpaml.model.meta_model import MetaModel
 from distpaml.records import read_arrays, read_data, read_model
@@ -91,7 +91,7 @@ def write_showcases(sources: Sequence[Path], out: Path) -> Iterator[Path]:
 def read_showcase(path: Path) -> Arrays:
     """The arrays of one file."""
     try:
-        with np.load(path, allow_pickle=False) as arrays:
+        with np.load(BytesIO(read_regular(path)), allow_pickle=False) as arrays:
             return dict(arrays)
     except (OSError, ValueError) as error:
         raise UserError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from error

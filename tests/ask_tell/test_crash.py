@@ -148,16 +148,27 @@ def test_a_damaged_journal_is_cut_only_when_asked_and_nothing_is_lost(tmp_path, 
     damaged = b"".join([*lines[:3], lines[3].replace(b"1.25", b"1.26"), *lines[4:]])
     journal.write_bytes(damaged)
     told = {number: (folder / "data" / f"{number:04d}.npz").read_bytes() for number in (2, 4, 6)}
+    (folder / "damaged-1").symlink_to("nowhere")
+    for name in ("0002 (copy).npz", "2.npz", "٠٠٠٩.npz", "notes.txt"):
+        (folder / "data" / name).write_bytes(b"somebody else's")
     assert main(["repair", "--dir", str(folder)]) == 0
-    assert capsys.readouterr().out == f"Kept 3 lines; the rest is in {folder / 'damaged-1'}.\n"
-    assert (folder / "damaged-1" / "journal.jsonl").read_bytes() == damaged
-    aside = {int(file.stem): file.read_bytes() for file in (folder / "damaged-1" / "data").iterdir()}
+    assert capsys.readouterr().out == f"Kept 3 lines; the rest is in {folder / 'damaged-2'}.\n"
+    assert (folder / "damaged-2" / "journal.jsonl").read_bytes() == damaged
+    aside = {int(file.stem): file.read_bytes() for file in (folder / "damaged-2" / "data").iterdir()}
     assert aside == {4: told[4], 6: told[6]}
     assert story(folder) == story(undisturbed)[:3]
     go_on(folder)
     assert story(folder) == story(undisturbed)
     assert main(["repair", "--dir", str(folder)]) == 0
     assert "All 7 lines are whole" in capsys.readouterr().out
+    Experiment.load(folder).save(tmp_path / "copy")
+    assert all(len(file.stem) == 4 for file in (tmp_path / "copy/data").iterdir())
+
+
+def test_where_there_is_no_experiment_nothing_is_repaired(tmp_path, capsys):
+    assert main(["repair", "--dir", str(tmp_path / "nothing")]) == 2
+    assert "is not the directory of an experiment: it has no experiment.yaml" in capsys.readouterr().err
+    assert not (tmp_path / "nothing").exists()
 
 
 def _work(folder: Path, rounds: int) -> None:

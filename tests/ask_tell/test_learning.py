@@ -1,5 +1,6 @@
 """Errors of left-out tasks: what is left out is left out, and what more tasks brought is told."""
 
+import json
 import math
 from copy import deepcopy
 from dataclasses import replace
@@ -12,6 +13,7 @@ from spring import declared, run
 from distpaml import Experiment
 from distpaml.ask_tell.learning import LearningCurve, LearningFile, LearningPoint
 from distpaml.ask_tell.leave_one_out import learning_point, without
+from distpaml.checksums import sealed
 from distpaml.data import Dataset
 from distpaml.model.expectations import rbf
 
@@ -162,8 +164,19 @@ def test_a_curve_has_the_points_of_the_data_that_are_still_there(tmp_path):
     assert [p.tasks for p in file.curve(withdrawn).points] == [3]
     told_again = ((1, (1, 9)), *data[1:])
     assert file.curve(told_again) is None
-    file.file.write_text("[{")
-    assert file.curve(data) is None and file.missing(data) == [3, 4, 5, 6, 7]
+    whole = file.file.read_bytes()
+    odd = json.loads(whole)
+    odd["points"][0]["scale"] *= 2
+    for damaged in (
+        b"[{",
+        b"",
+        b"[]\n",
+        whole[:-1],
+        whole.replace(b"1.0", b"9.0", 1),
+        sealed(json.dumps(odd), {}, "")[0],
+    ):
+        file.file.write_bytes(damaged)
+        assert file.curve(data) is None and file.missing(data) == [3, 4, 5, 6, 7]
 
 
 def test_asking_keeps_a_point_and_learning_computes_the_others(tmp_path):

@@ -1,12 +1,15 @@
 """Trajectories as they come from hardware."""
 
+import time
+
 import numpy as np
 import pandas
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from spring import declared, run
+from spring import claiming, declared, run
 
+from distpaml.ask_tell import tables
 from distpaml.ask_tell.declaration import Declaration
 from distpaml.ask_tell.recordings import record
 from distpaml.config import load
@@ -205,6 +208,32 @@ def test_what_cannot_be_used_is_refused_with_a_sentence(columns, message):
     with pytest.raises(UserError, match=message) as refused:
         record(columns, PLAIN)
     assert "the trajectory" in str(refused.value).lower() and str(refused.value).endswith(".")
+
+
+@pytest.mark.parametrize(
+    "name, contents, message",
+    [
+        ("wide.csv", ",".join(f"c{k}" for k in range(30_000)) + ",c0", "has 30001 columns, and more than 10000"),
+        ("twice.csv", ",".join(f"c{k}" for k in range(9_000)) + ",c0", "has two columns named 'c0'"),
+        ("spaces.csv", f"a{' ' * 5_000}b,x,v\n1,2,3", "has no column u"),
+        ("long.csv", "x,v,u\n" + "1,2,3\n" * 50_001, "has more than 50000 rows"),
+        ("split.csv", "trajectory,x,v,u\n" + "".join(f"{k},1,2,3\n" for k in range(20_000)), "has 20000 trajectories"),
+        ("large.csv", "x" * 1_000_001, "cannot be read: it has more than 1 MB"),
+        ("huge.npz", claiming(10**12), "claims to be larger than the memory"),
+        ("endless.npz", claiming(10**30), "claims to be larger than the memory"),
+        ("bomb.npz", claiming(250_000, bytes(2_000_000)), "unpacked it has more than 2 MB"),
+    ],
+    ids=lambda value: value if isinstance(value, str) and len(value) < 12 else "",
+)
+@pytest.mark.timeout(20)
+def test_absurd_files_are_refused_before_they_cost_time_or_memory(tmp_path, monkeypatch, name, contents, message):
+    for limit, value in {"LARGEST": 10**6, "UNPACKED": 2 * 10**6, "MOST_ROWS": 50_000}.items():
+        monkeypatch.setattr(tables, limit, value)
+    (tmp_path / name).write_bytes(contents.encode() if isinstance(contents, str) else contents)
+    begin = time.process_time()
+    with pytest.raises(UserError, match=message):
+        record(tmp_path / name, PLAIN)
+    assert time.process_time() - begin < 5
 
 
 def test_files_that_cannot_be_read_are_refused_with_a_sentence(tmp_path):

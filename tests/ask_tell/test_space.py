@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from spring import declared, run
+from spring import claiming, declared, run
 
 from distpaml import Experiment
 from distpaml.ask_tell.declaration import Declaration
@@ -150,6 +150,7 @@ def test_gain_per_cost(pairs, zero):
         ({"descriptors": {"wheel": {"categories": ["a", "a"]}}}, "should be different names"),
         ({"descriptors": {"look": {"images": "x" * 300}}}, "is neither a folder of images nor an npz file"),
         ({"descriptors": {"look": {"images": "nowhere"}}}, "nowhere is neither a folder of images nor an npz file"),
+        ({"descriptors": {"look": {"images": "huge.npz"}}}, "an npz file .* larger than the memory"),
         ({"descriptors": {"x": [0.0, 1.0]}}, "should not use the name 'x' twice"),
         ({"states": ["time"]}, "should not use the name 'time'"),
         ({"angles": ["u"]}, "should name states only, and 'u' is none"),
@@ -171,6 +172,7 @@ def test_gain_per_cost(pairs, zero):
     ],
 )
 def test_what_is_wrong_is_said_before_anything_is_made(tmp_path, changes, message):
+    (tmp_path / "huge.npz").write_bytes(claiming(10**12))
     with pytest.raises(UserError, match=message):
         Experiment(declared(**changes), tmp_path / "experiment")
     assert not (tmp_path / "experiment" / "experiment.yaml").exists()

@@ -82,9 +82,61 @@ def test_labels():
 
 
 def test_what_cannot_travel_is_a_sentence(folder, monkeypatch):
-    with monkeypatch.context() as patch, pytest.raises(ModelError, match=r"0\.0 MB, more than the 1e-05 MB"):
-        patch.setattr(model_files, "LARGEST", 10)
-        read_model("robot.xml", folder)
-    (folder / "meshes" / "sub" / "hull.obj").unlink()
+    hull = folder / "meshes" / "sub" / "hull.obj"
+    hull.write_text(f"{TETRAHEDRON}\n# {np.random.default_rng(0).bytes(4000).hex()}")
+    for limit, said in (
+        ("LARGEST", r"0\.0 MB, more than the 0\.002 MB"),
+        ("LARGEST_FILES", r"hull.obj cannot be read: it has more than 0\.002 MB"),
+    ):
+        with monkeypatch.context() as patch, pytest.raises(ModelError, match=said):
+            patch.setattr(model_files, limit, 2000)
+            read_model("robot.xml", folder)
+    packed = read_model("robot.xml", folder)
+    with (
+        monkeypatch.context() as patch,
+        pytest.raises(ModelError, match=r"a mesh is cut off or has more than 0\.002 MB"),
+    ):
+        patch.setattr(model_files, "LARGEST_FILES", 2000)
+        packed.spec()
+    hull.unlink()
     with pytest.raises(ModelError, match=r"its file hull.obj cannot be read: No such file"):
         read_model("robot.xml", folder)
+
+
+def nested(depth):
+    return f"<mujoco><worldbody>{'<body>' * depth}{'</body>' * depth}</worldbody></mujoco>"
+
+
+def including(file, times):
+    return f"<mujoco>{f'<include file={file!r}/>' * times}</mujoco>"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (nested(20_000), "it has 20001 elements within one another, more than 300"),
+        (nested(300), "it has 301 elements within one another"),
+        (including("robot.xml", 1), "robot.xml includes itself"),
+        (including("0.xml", 1), "it consists of more than 1000 files"),
+        (including("large.xml", 2), "its files have more than 6 MB"),
+        (including("/dev/null", 1), "null cannot be read .it is not a regular file."),
+        (
+            "<mujoco><asset><mesh file='/dev/null'/></asset></mujoco>",
+            "its file null cannot be read: it is not a regular",
+        ),
+    ],
+    ids=["deep", "edge", "itself", "bomb", "large", "device", "mesh"],
+)
+def test_a_model_that_would_fill_the_memory_or_never_end_is_refused(tmp_path, text, said):
+    (tmp_path / "robot.xml").write_text(text)
+    (tmp_path / "large.xml").write_text(f"<mujoco><!--{'x' * 3_000_000}--></mujoco>")
+    for level in range(19):
+        (tmp_path / f"{level}.xml").write_text(including(f"{level + 1}.xml", 2))
+    (tmp_path / "19.xml").write_text("<mujoco/>")
+    with pytest.raises(ModelError, match=said):
+        read_model("robot.xml", tmp_path)
+
+
+def test_a_chain_of_many_bodies_is_read(tmp_path):
+    (tmp_path / "robot.xml").write_text(nested(298).replace("<body>", "<body><geom size='1'/>"))
+    assert read_model("robot.xml", tmp_path).spec().compile().nbody == 299
