@@ -17,6 +17,12 @@ def heed_ctrl_c() -> None:
         sys.excepthook = _uncaught
 
 
+def work_begins() -> None:
+    """From here on Ctrl-C raises KeyboardInterrupt in the middle of an import, too: there is something to tidy up."""
+    if signal.getsignal(signal.SIGINT) is _interrupted:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def _is_command() -> bool:
     """Whether the word before the arguments of this process is that of `python -m distpaml.…` or of the script."""
     word, *_ = *sys.orig_argv[-len(sys.argv) :], ""

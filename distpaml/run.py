@@ -21,6 +21,7 @@ from distpaml.config import ExperimentConfig, load, shipped
 from distpaml.domains import SimulationError
 from distpaml.errors import UserError, printable
 from distpaml.failures import FILE, described, keep, text_of
+from distpaml.interrupt import work_begins
 from distpaml.runtime.lifeline import remedy
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         config = _config(options)
         path = Path(options.out or config.out or _directory(config, options.quick))
+        work_begins()
         with remedy("the same command continues from the last finished round."):
             if options.repair and not _repair(config, path, console):
                 return 0

@@ -40,6 +40,14 @@ def test_a_command_that_has_nothing_to_say_about_it_ends_too(tmp_path):
     assert python(tmp_path, "-m", "distpaml.domains.check", "mine:Mine") == STOPPED
 
 
+def test_in_the_middle_of_work_it_is_heeded_in_an_import_too(tmp_path):
+    (tmp_path / "mine.py").write_text(MINE.replace(PRESSED, "import late"))
+    (tmp_path / "late.py").write_text(PRESSED)
+    words = ("-m", "distpaml.run", "cartpole", "domain.name=mine:Mine", "--quick", "--wandb", "off", "--out", "run")
+    status, _, said = python(tmp_path, *words)
+    assert (status, said) == (130, "Stopped; the same command continues from the last finished round.\n")
+
+
 def test_an_error_is_still_an_error_and_other_programs_keep_their_own_ways(tmp_path):
     (tmp_path / "argparse.py").write_text("1 / 0")
     assert python(tmp_path, "-m", "distpaml.config")[2].endswith("ZeroDivisionError: division by zero\n")

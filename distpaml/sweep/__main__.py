@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from distpaml.command_line import Parser, add_config, called, config_and_overrides
 from distpaml.domains import SimulationError
 from distpaml.errors import UserError, printable
+from distpaml.interrupt import work_begins
 from distpaml.runtime.lifeline import remedy
 from distpaml.sweep.load import load_sweep, shipped_sweeps
 
@@ -29,6 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
     sweep = None
     try:
         sweep = _sweep(options)
+        work_begins()
         with remedy(_continue(sweep)):
             return _dry_run(sweep, options, console) if options.dry_run else _run(sweep, options, console)
     except (UserError, SimulationError) as error:
