@@ -113,4 +113,4 @@ def test_missing_points_are_announced_and_computed_once(tmp_path, capsys):
     assert re.findall(r"a model of (\d) of 4 tasks", said.err) == ["3", "4"] and said.out.startswith("Report: ")
     assert main([str(tmp_path / "lab")]) == 0
     assert capsys.readouterr().err == ""
-    assert len(json.loads((tmp_path / "lab" / "learning.json").read_text())) == 2
+    assert len(json.loads((tmp_path / "lab" / "learning.json").read_text())["points"]) == 2
