@@ -1,4 +1,4 @@
-"""The same numbers give the same bits: in every process, and on every x86 machine of the last ten years.
+"""The same numbers give the same bits: in every process, and on every machine with the same kind of processor.
 
 Linear algebra rounds differently in different kernels, and a fit of a hundred evaluations makes a visible difference of
 the last bit. Two libraries choose theirs by where in memory an array begins, or by what the CPU can do:
@@ -7,7 +7,8 @@ the last bit. Two libraries choose theirs by where in memory an array begins, or
 - OpenBLAS, of which numpy and scipy each bring one, reads `OPENBLAS_CORETYPE` when it is loaded. `Haswell` are kernels
   for AVX2, which CPUs with AVX-512 would not choose by themselves. Little is computed there, so they cost no time.
 
-A variable that is set already is left alone.
+A variable that is set already is left alone. MKL goes by the processor all the same, so AMD's and Intel's, these with and
+without AVX-512, have bits of their own. Records name it (`processor`).
 """
 
 import os
@@ -24,13 +25,27 @@ def choose_kernels() -> None:
         os.environ.setdefault(KERNELS, "Haswell")
 
 
-def has_avx2(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
+CPUINFO = Path("/proc/cpuinfo")
+
+
+def has_avx2(cpuinfo: Path = CPUINFO) -> bool:
     """Whether the CPU can run OpenBLAS's kernels for Haswell, as Linux has it."""
+    return platform.machine() == "x86_64" and {"avx2", "fma"} <= set(_said(cpuinfo, "flags").split())
+
+
+def processor(cpuinfo: Path = CPUINFO) -> str:
+    """What MKL chooses its kernels by: vendor and vector units, such as `GenuineIntel avx512f`."""
+    wide = [flag for flag in ("avx512f", "avx2") if flag in _said(cpuinfo, "flags").split()]
+    return " ".join([_said(cpuinfo, "vendor_id") or platform.machine(), *wide[:1]])
+
+
+def _said(cpuinfo: Path, of: str) -> str:
+    """The first line about `of`, without its name; empty if there is none."""
     try:
-        flags = next(line for line in cpuinfo.read_text().splitlines() if line.startswith("flags"))
-    except (OSError, StopIteration):
-        return False
-    return platform.machine() == "x86_64" and {"avx2", "fma"} <= set(flags.split())
+        lines = cpuinfo.read_text().splitlines()
+    except OSError:
+        return ""
+    return next((line.partition(":")[2].strip() for line in lines if line.split(":")[0].strip() == of), "")
 
 
 def kernels_in_use() -> str:

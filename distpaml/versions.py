@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from distpaml import __version__
-from distpaml.arithmetic import kernels_in_use
+from distpaml.arithmetic import kernels_in_use, processor
 
 HOME = Path(__file__).parents[1]
 """The clone, if the package is not installed as a wheel."""
@@ -16,11 +16,10 @@ HOME = Path(__file__).parents[1]
 
 @cache
 def versions() -> Mapping[str, str]:
-    """Of distpaml, with its commit in a clone, of the libraries that compute, and of the kernels that they use."""
+    """Of distpaml, with its commit in a clone, of the libraries that compute, and what decides how these round."""
     libraries = {name: version(name) for name in ("torch", "numpy", "mujoco")}
-    return MappingProxyType(
-        {"distpaml": __version__, "commit": commit(HOME)} | libraries | {"kernels": kernels_in_use()}
-    )
+    rounding = {"kernels": kernels_in_use(), "processor": processor()}
+    return MappingProxyType({"distpaml": __version__, "commit": commit(HOME)} | libraries | rounding)
 
 
 def commit(folder: Path) -> str:

@@ -1,8 +1,8 @@
 """Is a published result what this code computes? `python tests/run_again.py [FILE [PRESET/RUN]]`
 
-Runs a run of `notebooks/results` again, one at random unless it is named, and compares all its records to the last bit.
-It ends with status 1 at the first round that differs, and says in what. Times, device and versions do not count;
-`distpaml.arithmetic` has what the bits depend on.
+Runs a run of `notebooks/results` again and compares all its records to the last bit. Unless it is named, it is one at
+random of those that were made on a processor of the same kind as this one (`distpaml.arithmetic` says why). It ends with
+status 1 at the first round that differs, and says in what. Times, device and versions do not count.
 """
 
 import random
@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from distpaml.arithmetic import processor
 from distpaml.config import ExperimentConfig
 from distpaml.data.tasks import TaskSet
 from distpaml.loop import active_loop
@@ -22,7 +23,15 @@ from distpaml.runtime.local import local_parts
 from distpaml.select.methods import get_method
 
 RESULTS = Path(__file__).parents[1] / "notebooks" / "results"
-FILES = ("cartpole", "pendubot", "cart_double_pole", "cartpole_partial", "cartpole_noisy", "cartpole_images")
+FILES = (
+    "cartpole",
+    "pendubot",
+    "cart_double_pole",
+    "cartpole_partial",
+    "cartpole_noisy",
+    "cartpole_images",
+    "released",
+)
 
 
 def published(file: str) -> dict[str, tuple[dict[str, Any], list[Record]]]:
@@ -30,6 +39,16 @@ def published(file: str) -> dict[str, tuple[dict[str, Any], list[Record]]]:
     path = RESULTS / f"{file}.parquet"
     runs = read_archive(path) if path.exists() else ()
     return {f"{config['model']['preset']}/{name}": (config, records) for name, config, records in runs}
+
+
+def made_on(records: list[Record]) -> str:
+    """The kind of processor; the first runs, whose records name none, come from AMD's."""
+    return comparable(records[0].versions.get("processor", "AuthenticAMD"))
+
+
+def comparable(processor: str) -> str:
+    """MKL goes by the vector units of Intel's processors only."""
+    return "AuthenticAMD" if processor.startswith("AuthenticAMD") else processor
 
 
 def again(config: dict[str, Any]) -> Iterator[Record]:
@@ -41,12 +60,16 @@ def again(config: dict[str, Any]) -> Iterator[Record]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    files = [file for file in FILES if published(file)]
-    file = arguments[0] if arguments else random.choice(files)
-    runs = published(file)
-    name = arguments[1] if arguments[1:] else random.choice(sorted(runs))
-    config, records = runs[name]
-    print(f"{file}, {name}: {len(records)} rounds of commit {records[0].versions.get('commit', 'unknown')}", flush=True)
+    here = comparable(processor())
+    runs = {(file, name): run for file in arguments[:1] or FILES for name, run in published(file).items()}
+    comparables = [key for key, (_, records) in runs.items() if made_on(records) == here]
+    if not arguments[1:] and not comparables:
+        print(f"No published run was made on a processor of this kind, {here}.")
+        return 1
+    file, name = (arguments[0], arguments[1]) if arguments[1:] else random.choice(comparables)
+    config, records = runs[file, name]
+    print(f"{file}, {name}: {len(records)} rounds of commit {records[0].versions.get('commit', 'unknown')}")
+    print(f"made on {made_on(records)}, this is {here}", flush=True)
     for before, now in zip(records, again(config), strict=True):
         old, new = before.result(), now.result()
         if differing := [key for key in old if old[key] != new[key]]:

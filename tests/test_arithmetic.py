@@ -1,12 +1,14 @@
 """The bits are the same whatever the CPU can do."""
 
 import os
+import platform
 import subprocess
 import sys
 
 import pytest
 
-from distpaml.arithmetic import has_avx2, kernels_in_use
+from distpaml.arithmetic import has_avx2, kernels_in_use, processor
+from distpaml.versions import versions
 
 PRODUCT = """
 import hashlib
@@ -43,3 +45,13 @@ def test_a_cpu_without_avx2_is_left_alone(tmp_path):
     assert not has_avx2(file)
     file.write_text("processor : 0\nflags\t\t: fpu sse2 avx fma avx2\n")
     assert has_avx2(file)
+
+
+def test_a_record_names_the_processor(tmp_path):
+    assert processor() == versions()["processor"]
+    file = tmp_path / "cpuinfo"
+    assert processor(file) == platform.machine()
+    file.write_text("vendor_id\t: AuthenticAMD\nflags\t\t: fpu sse2 avx2 fma\nvmx flags\t: none\n")
+    assert processor(file) == "AuthenticAMD avx2"
+    file.write_text("vendor_id\t: GenuineIntel\nflags\t\t: fpu avx2 avx512f\n")
+    assert processor(file) == "GenuineIntel avx512f"
