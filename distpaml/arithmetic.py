@@ -7,7 +7,7 @@ the last bit. Two libraries choose theirs by where in memory an array begins, or
 - OpenBLAS, of which numpy and scipy each bring one, reads `OPENBLAS_CORETYPE` when it is loaded. `Haswell` are kernels
   for AVX2, which CPUs with AVX-512 would not choose by themselves. Little is computed there, so they cost no time.
 
-A variable that is set already is left alone. MKL goes by the processor all the same, so AMD's and Intel's, these with and
+A variable that is set already is left alone. MKL goes by the processor all the same: AMD's and Intel's, these with and
 without AVX-512, have bits of their own. Records name it (`processor`).
 """
 

@@ -1,8 +1,8 @@
 """Is a published result what this code computes? `python tests/run_again.py [FILE [PRESET/RUN]]`
 
 Runs a run of `notebooks/results` again and compares all its records to the last bit. Unless it is named, it is one at
-random of those that were made on a processor of the same kind as this one (`distpaml.arithmetic` says why). It ends with
-status 1 at the first round that differs, and says in what. Times, device and versions do not count.
+random of those that were made on a processor of the same kind as this one (`distpaml.arithmetic` says why). It ends
+with status 1 at the first round that differs, and says in what. Times, device and versions do not count.
 """
 
 import random
