@@ -167,11 +167,6 @@ class FamilyConfig(Section):
     signal: SignalConfig = Field(default_factory=SignalConfig, exclude_if=lambda signal: signal == SignalConfig())
     """Shape and limits of the controls."""
 
-    @property
-    def is_family(self) -> bool:
-        """Whether it comes from data."""
-        return any(source is not None for source in (self.mjcf, self.gymnasium, self.carl))
-
 
 def _start(value: Any) -> Any:
     if value is None or (isinstance(value, str) and value):

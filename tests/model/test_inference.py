@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 import torch
 from cart_pole_data import cart_poles
+from dense import expected_kernel_product
 from scipy.optimize import minimize_scalar
 
 from distpaml.data import Dataset
-from distpaml.model.expectations import expected_kernel, expected_kernel_product, rbf
+from distpaml.model.expectations import expected_kernel, rbf
 from distpaml.model.inference import BLOCK, best_log_ratio, coarse_starts, infer, predictive_log_ratio
 from distpaml.model.latent_gp import RATIO_SPREAD
 from distpaml.model.posterior import Latents, Posterior
