@@ -66,14 +66,11 @@ def _at(tree: Mapping[str, Any], key: str) -> Any:
     return tree
 
 
-def trial_states(folder: Path, trials: Sequence[Trial], again: bool) -> tuple[list[Trial], list[Trial]]:
-    """Unfinished and finished trials; failed ones count as finished unless `again`."""
+def unfinished(folder: Path, trials: Sequence[Trial], again: bool) -> list[Trial]:
+    """Those that are left to run; failed ones are if they are run `again`."""
     last = Journal(folder / "events.jsonl").last()
-    left, done = list[Trial](), list[Trial]()
-    for trial in trials:
-        failed = last.get(trial.name, {}).get("event") == "trial failed" and not again
-        (done if failed or is_finished(folder, trial) else left).append(trial)
-    return left, done
+    failed = {name for name, event in last.items() if event["event"] == "trial failed" and not again}
+    return [trial for trial in trials if trial.name not in failed and not is_finished(folder, trial)]
 
 
 def check_folder(folder: Path) -> None:

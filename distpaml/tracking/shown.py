@@ -19,7 +19,7 @@ class Shown:
     config: ExperimentConfig
     records: tuple[Record, ...]
     image: np.ndarray | None  # [height, width, 3] of bytes
-    model: Path | None = None
+    model: Path | None
     """The file of the model, after the last round."""
 
     @property
