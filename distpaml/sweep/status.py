@@ -8,6 +8,7 @@ import numpy as np
 
 from distpaml.catalogue import planned_rounds
 from distpaml.config import ExperimentConfig
+from distpaml.config.load import leaves
 from distpaml.errors import UserError
 from distpaml.extension import check_same
 from distpaml.records import read_records
@@ -43,8 +44,8 @@ def samples_of(folder: Path, sweep: SweepConfig, closed: Mapping[str, Any]) -> d
         file = folder / "trials" / f"{name}-seed{sweep.seeds[0]}" / "config.yaml"
         if not file.exists():
             continue
-        tree = ExperimentConfig.from_yaml(file).model_dump()
-        values = {key: _at(tree, key) for key in sweep.search.space}
+        kept = dict(leaves(ExperimentConfig.from_yaml(file).model_dump()))
+        values = {key: kept[key] for key in sweep.search.space}
         trial = sample_trial(sweep, number, values)
         runs = [records_of(folder, *run) for run in trial.runs.items()]
         objective, finished = _objective(runs, sweep.search.objective), is_finished(folder, trial)
@@ -58,12 +59,6 @@ def _objective(runs: Sequence[Sequence[Record]], measure: str) -> float | None:
     """The mean over the runs, in the last round that all of them have."""
     rounds = min(len(run) for run in runs)
     return float(np.mean([getattr(run[rounds - 1], measure) for run in runs])) if rounds else None
-
-
-def _at(tree: Mapping[str, Any], key: str) -> Any:
-    for part in key.split("."):
-        tree = tree[part]
-    return tree
 
 
 def unfinished(folder: Path, trials: Sequence[Trial], again: bool) -> list[Trial]:
