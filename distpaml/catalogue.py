@@ -144,6 +144,8 @@ MEASURES: dict[str, MeasureInfo] = {
         ),
     )
 }
+SHORT_UNITS = {"rmse": "std. dev.", "nll": "nats"}
+"""Under the names of columns, by the first part of a measure's name."""
 ERRORS = tuple(measure.name for measure in MEASURES.values() if measure.smaller_is_better)
 """What methods are ranked by: below is better."""
 HEADLINES = tuple(name for name in ERRORS if MEASURES[name].over == "mean")

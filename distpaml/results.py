@@ -103,7 +103,7 @@ def _rows(runs: Sequence["Run"]) -> list[dict[str, Any]]:
 
 
 def _rounds(run: "Run", varied: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    from distpaml.report.collect import leaves
+    from distpaml.config.load import leaves
 
     preset = varied.pop("model.preset", None) or run.config.get("model", {}).get("preset", "distpaml")
     who = {"experiment": run.experiment, "method": run.method, "preset": preset, "seed": run.seed, **varied}

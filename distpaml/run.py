@@ -15,7 +15,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
 from rich.table import Table
 
-from distpaml.catalogue import HEADLINES, planned_rounds
+from distpaml.catalogue import HEADLINES, SHORT_UNITS, planned_rounds
 from distpaml.command_line import Parser, add_config, called, config_and_overrides, shown_path
 from distpaml.config import ExperimentConfig, load, shipped
 from distpaml.domains import SimulationError
@@ -171,8 +171,7 @@ class _Display:
 
 def _table(records: "list[Record]", parameters: list[str], measures: tuple[str, ...]) -> Table:
     """The errors of every round, mean over the test tasks, and the tasks that it added."""
-    units = {"rmse": "std. dev.", "nll": "nats"}
-    heads = (f"{name}\n{units[name.partition('_')[0]]}" for name in measures)
+    heads = (f"{name}\n{SHORT_UNITS[name.partition('_')[0]]}" for name in measures)
     table = Table("round", "tasks", *heads, f"chosen\n{escape(printable(', '.join(parameters)))}")
     for record in records:
         errors = (f"{getattr(record, name):.4f}" for name in measures)

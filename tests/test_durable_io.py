@@ -70,6 +70,17 @@ def test_results_film_strips_and_benchmarks_replace_a_link(tmp_path, precious, m
         assert not (tmp_path / name).is_symlink()
 
 
+def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    write_durably(tmp_path / "file", b"old")
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        write_durably(tmp_path / "file", b"new")
+    assert [(file.name, file.read_bytes()) for file in tmp_path.iterdir()] == [("file", b"old")]
+
+
 def test_the_name_beside_a_file_cannot_be_guessed(tmp_path, monkeypatch):
     opened = set()
     real = os.open

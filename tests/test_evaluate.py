@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 from scipy.stats import norm
-from tiny import parts, rounds_of, tiny
+from tiny import rounds_of, tiny
 
 from distpaml.catalogue import MEASURES
 from distpaml.data import Dataset, Divisors, Standardiser
@@ -12,6 +12,7 @@ from distpaml.data.tasks import TaskSet
 from distpaml.evaluate import evaluate, score
 from distpaml.model.posterior import Latents
 from distpaml.rounds import Record
+from distpaml.runtime.local import local_parts
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +22,7 @@ def model():
 
 @pytest.fixture(scope="module")
 def test() -> Dataset:
-    return parts(tiny())[0].simulate(TaskSet(tiny()).test()).result()
+    return local_parts(tiny())[0].simulate(TaskSet(tiny()).test()).result()
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import pytest
 import torch
 from matplotlib.figure import Figure
 from safetensors.numpy import load_file
-from tiny import parts, run_loop, tiny
+from tiny import run_loop, tiny
 
 from distpaml.config import ExperimentConfig
 from distpaml.data.tasks import TaskSet
@@ -20,7 +20,7 @@ from distpaml.errors import UserError
 from distpaml.records import read_arrays, read_records
 from distpaml.report.image_figures import figures
 from distpaml.run import main
-from distpaml.runtime.local import LocalTrainer
+from distpaml.runtime.local import LocalTrainer, local_parts
 from distpaml.runtime.run_experiment import run_to_end
 from distpaml.select.candidates import image_pool
 from distpaml.select.methods import get_method
@@ -79,7 +79,7 @@ def test_a_chosen_image_is_never_offered_again(method):
 
     from distpaml.loop import active_loop
 
-    simulator, trainer, scorer = parts(config)
+    simulator, trainer, scorer = local_parts(config)
     rounds = list(active_loop(get_method(TaskSet(config)), simulator, trainer, Watched(scorer)))
     chosen = [round.record.added[0].descriptor[0] for round in rounds]
     assert sorted(chosen) == TaskSet(config).choices[:, 0].tolist()
@@ -104,7 +104,7 @@ def test_candidates_are_ranked_at_the_means_of_their_encodings():
 
 def test_the_model_sees_images_and_not_their_labels():
     """Other labels for the same images: the same model."""
-    task_set, (simulator, _, _) = TaskSet(CONFIG), parts(CONFIG)
+    task_set, (simulator, _, _) = TaskSet(CONFIG), local_parts(CONFIG)
     data = simulator.simulate(task_set.initial()).result()
     expected = LocalTrainer(CONFIG).fit(data, 0, None, None)
     image_set = task_set.image_set(data.descriptors)
@@ -227,7 +227,7 @@ def test_killed_twice_it_ends_like_an_undisturbed_run(run, tmp_path):
 @pytest.mark.parametrize("name", sorted(UTILITIES.keys() - {"descriptor_maximin"}))
 def test_every_utility_ranks_images(name):
     first, method = run_loop(small("rounds=0"))[0], get_method(TaskSet(small(f"selection.utility={name}")))
-    selection = method.choose(first.model, first.data, parts(small(f"selection.utility={name}"))[2].best)
+    selection = method.choose(first.model, first.data, local_parts(small(f"selection.utility={name}"))[2].best)
     assert selection.descriptors[0] in TaskSet(CONFIG).choices and selection.variances is None
     assert sorted(method.references[:, 0]) == TaskSet(CONFIG).choices[:, 0].tolist()
 

@@ -1,10 +1,11 @@
 """Evaluation is a promise: it is waited for only after the next tasks were chosen and simulated."""
 
 import pytest
-from tiny import parts, rounds_of, tiny
+from tiny import rounds_of, tiny
 
 from distpaml.data.tasks import TaskSet
 from distpaml.loop import active_loop
+from distpaml.runtime.local import local_parts
 from distpaml.select.methods import get_method
 
 
@@ -22,7 +23,7 @@ class Overlapping:
 
     def __init__(self, config):
         self.events = []
-        self.simulator, self.trainer, self.scorer = parts(config)
+        self.simulator, self.trainer, self.scorer = local_parts(config)
 
     def simulate(self, tasks):
         self.events.append("simulate")

@@ -6,7 +6,7 @@ from distpaml.config import ExperimentConfig, load
 from distpaml.data.tasks import TaskSet
 from distpaml.loop import active_loop
 from distpaml.rounds import Round, State
-from distpaml.runtime.local import LocalScorer, LocalSimulator, LocalTrainer
+from distpaml.runtime.local import local_parts
 from distpaml.select.methods import get_method
 
 SIZE = (
@@ -27,12 +27,8 @@ def tiny(*overrides: str, experiment: str = "cartpole") -> ExperimentConfig:
     return load(experiment, [*SIZE, *overrides])
 
 
-def parts(config: ExperimentConfig) -> tuple[LocalSimulator, LocalTrainer, LocalScorer]:
-    return LocalSimulator(config), LocalTrainer(config), LocalScorer(config)
-
-
 def run_loop(config: ExperimentConfig, state: State | None = None) -> list[Round]:
-    return list(active_loop(get_method(TaskSet(config)), *parts(config), state))
+    return list(active_loop(get_method(TaskSet(config)), *local_parts(config), state))
 
 
 @cache

@@ -12,6 +12,7 @@ state.py          what a journal says: which tasks are out, observed or failed
 choice.py         which tasks come first, while there is no model
 models.py         the model of a journal, and where it is kept
 ranking.py        which tasks next, by the model
+forecasts.py      what it answers, and rows of numbers by name
 predictions.py    what the model says about a task
 leave_one_out.py  errors of tasks that the model was not fitted to
 learning.py       those errors against the number of tasks: do more tasks pay?

@@ -1,5 +1,6 @@
 """What a lab declares once. It is kept beside the journal as `experiment.yaml` and never changes after that."""
 
+import math
 from collections.abc import Iterable, Mapping
 from os import PathLike
 from pathlib import Path
@@ -15,9 +16,10 @@ from distpaml.config.section import Interval, List, Moderate, Positive, Section
 from distpaml.config.validation_errors import checked
 from distpaml.config.yaml_text import dump, parse, read
 
-ANGULAR = {"rad": 1.0, "deg": 0.017453292519943295, "turn": 6.283185307179586}
+ANGULAR = {"rad": 1.0, "deg": math.pi / 180, "turn": math.tau}
 """Units of angles, in radians. Other units are names: they are shown, and files that name others are refused."""
 RESERVED = ("time", "trajectory")
+"""Columns that a file may have beside those of states and controls."""
 
 Names = Annotated[List[Annotated[str, Field(min_length=1)]], Field(max_length=100)]
 

@@ -29,6 +29,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from distpaml.ask_tell.dimensions import Value
 from distpaml.ask_tell.recordings import Recording
 from distpaml.checksums import DamagedError, checksum, read_verified, sealed, verified
 from distpaml.durable_io import append_durably, cut, locked, read_regular, sync_folder, write_durably
@@ -37,8 +38,6 @@ from distpaml.errors import UserError
 DECLARATION = "experiment.yaml"
 OTHER, PATIENCE = "Another process", 60.0
 """Whom calls wait for, and how many seconds."""
-
-Value = float | int | str
 
 
 def _now() -> str:

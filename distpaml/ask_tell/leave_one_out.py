@@ -54,8 +54,7 @@ def without(model: MetaModel, data: Dataset, task: int) -> MetaModel:
         gp.log_ratio = nn.Parameter(ratio) if gp.task_noise else ratio
         gp.place_inducing(zx, owner - (owner > task).long())
         gp.offset.copy_(zh - gp.mean[gp.owner])
-    left = Dataset(data.inputs[others], data.targets[others], data.counts[others], data.descriptors[others])
-    scaled = left.standardised(model.inputs, model.targets)
+    scaled = data.tasks(others).standardised(model.inputs, model.targets)
     x, y = (torch.as_tensor(part).to(model.descriptors) for part in (scaled.inputs, scaled.targets))
     descriptors = model.descriptors[rows]
     training = TrainingSet.make(

@@ -103,11 +103,6 @@ class Ranking:
         )
 
 
-def best(declaration: Declaration, space: Space, state: State, model: MetaModel, data: Dataset, n: int) -> list[Asked]:
-    """The n best tasks."""
-    return Ranking(declaration, space, state, model, data).best(n)
-
-
 def gain_per_cost(utilities: Array, costs: Array, zero: float) -> Array:
     """What is maximised [K] where tasks have costs; `zero` is the lowest utility among observed tasks."""
     return (utilities - min(zero, utilities.min())) / costs

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from distpaml.ask_tell.declaration import Declaration
+from distpaml.ask_tell.declaration import RESERVED, Declaration
 from distpaml.ask_tell.samples import JITTER, linked_runs, outliers, resampled, row_words
 from distpaml.ask_tell.tables import columns_of, read_table
 from distpaml.command_line import counted
@@ -131,14 +131,13 @@ class _Table:
     def _find(self, table: Mapping[str, Any]) -> dict[str, str]:
         """Declared names → columns; a unit may stand behind the name in brackets, and must then be the declared one."""
         d = self.declaration
-        optional = ("time", "trajectory")
         found: dict[str, str] = {}
         for original in map(str, table):
             match = re.fullmatch(r"(.*?)(?:[\[(]([^\])]*)[\])])?", original.strip()) if len(original) < 200 else None
             name, unit = (match[1].strip(), match[2]) if match else (original, None)
             if original in (*d.states, *d.controls):
                 name, unit = original, None
-            if name not in (*d.states, *d.controls, *optional):
+            if name not in (*d.states, *d.controls, *RESERVED):
                 continue
             if name in found:
                 raise self._refusal(f"has two columns of {name}: {found[name]} and {original}.")

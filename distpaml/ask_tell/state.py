@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from distpaml.ask_tell.journal import Ask, Attach, Event, Fail, Tell, Value
+from distpaml.ask_tell.dimensions import Value
+from distpaml.ask_tell.journal import Ask, Attach, Event, Fail, Tell
 
 Data = tuple[tuple[int, tuple[int, ...]], ...]
 """Observed tasks in the order of their first observation, each with the lines of the journal that tell of it."""

@@ -18,7 +18,7 @@ import numpy as np
 
 from distpaml.ask_tell.experiment import Experiment
 from distpaml.ask_tell.models import threads
-from distpaml.ask_tell.ranking import best
+from distpaml.ask_tell.ranking import Ranking
 from distpaml.bench import Result
 from distpaml.config import ExperimentConfig, load
 from distpaml.data.tasks import Tasks, TaskSet
@@ -81,7 +81,7 @@ def _by_hand(experiment: Experiment, config: ExperimentConfig) -> None:
     data = experiment._models.dataset(state.data, state)
     with threads(declaration.threads):
         model = fit_model(data, config.model, config.fit, seed=0)
-        best(declaration, experiment.space, state, model, data, 1)
+        Ranking(declaration, experiment.space, state, model, data).best(1)
 
 
 def _seconds(name: str, call: Callable[[], object]) -> float:

@@ -30,7 +30,7 @@ from distpaml.config.schema import FitConfig
 from distpaml.data import Dataset
 from distpaml.model.fit import place
 from distpaml.model.latent_gp import LatentGP
-from distpaml.model.meta_model import MetaModel, fit_model, training_set
+from distpaml.model.meta_model import fit_model, training_set
 from distpaml.model.placement import descriptor_embedding
 from distpaml.model.stochastic import explicit_bound, fit_stochastic
 
@@ -212,6 +212,6 @@ def peak(tasks: int, evaluations: int) -> None:
     problem = Problem.make("cartpole", tasks)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     fit = FitConfig(evaluations=evaluations, restarts=1, device="cpu")
-    _: MetaModel = fit_model(problem.training, problem.experiment.model, fit, seed=0)
+    fit_model(problem.training, problem.experiment.model, fit, seed=0)
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     print(f"memory-{tasks}: {(after - before) / 1024:.0f} MiB over {before / 1024:.0f} MiB before the fit", flush=True)

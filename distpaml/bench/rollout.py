@@ -28,8 +28,9 @@ from xml.etree import ElementTree
 import numpy as np
 
 from distpaml.bench import Result
-from distpaml.domains import CartPole, control_signal
+from distpaml.domains import CartPole
 from distpaml.domains.mujoco import rollout
+from distpaml.domains.signals import default_signals
 from distpaml.seeds import rng
 from distpaml.types import Array
 
@@ -59,9 +60,7 @@ def race(count: int, repeats: int) -> dict[str, float]:
     low, high = np.array(list(domain.box.values())).T
     tasks = rng(0, "bench-tasks").uniform(low, high, (count, len(low)))
     starts = np.stack([domain.start(rng(0, "bench-start", i)) for i in range(count)])
-    signal = control_signal(
-        domain.control_limit, domain.alternations, domain.trajectory_length, rng(0, "bench-controls")
-    )
+    signal = default_signals(domain, rng(0, "bench-controls"))
     controls = np.repeat(signal[None], count, axis=0)
 
     few = slice(0, count // 10)  # the other side is slow, and a suite model with its textures takes 12 MB

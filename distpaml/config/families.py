@@ -124,13 +124,25 @@ class CameraConfig(Section):
     """Degrees; -90 looks down from above."""
 
 
-def _absent(value: Any) -> bool:
-    return value is None
+def _start(value: Any) -> Any:
+    if value is None or (isinstance(value, str) and value):
+        return value
+    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        return {key: _single(position) for key, position in value.items()}
+    raise ValueError("should be a mapping from joints to positions, or the name of a keyframe")
 
 
-def _key(**more: Any) -> Any:
+def _links(value: Any) -> Any:
+    if value is None:
+        return None
+    if isinstance(value, list | tuple) and all(isinstance(link, list | tuple) and len(link) == 2 for link in value):
+        return tuple((str(angle), _single(length)) for angle, length in value)
+    raise ValueError("should be a list of [angle, length], such as [[theta, l]]")
+
+
+def _key() -> Any:
     """A key that a config without a family does not show."""
-    return Field(default=None, exclude_if=_absent, **more)
+    return Field(default=None, exclude_if=lambda value: value is None)
 
 
 class FamilyConfig(Section):
@@ -156,40 +168,21 @@ class FamilyConfig(Section):
     """mjcf: steps of the integrator within dt; what the file's timestep asks for unless given."""
     integrator: Literal["Euler", "RK4", "implicit", "implicitfast"] | None = _key()
     """mjcf: the file's own unless given."""
-    start: Annotated[Any, PlainValidator(lambda value: _start(value))] = _key()
+    start: Annotated[Any, PlainValidator(_start)] = _key()
     """Positions at the start, by joint or state (angles in radians), or the name of a keyframe."""
     start_noise: Annotated[float, Field(ge=0)] | None = _key()
     """Standard deviation of every state at the start; 0.01 unless given."""
     camera: CameraConfig | None = _key()
     """mjcf: what an image shows; all of every system unless given."""
-    links: Annotated[Any, PlainValidator(lambda value: _links(value))] = _key()
+    links: Annotated[Any, PlainValidator(_links)] = _key()
     """gymnasium: what films show, a list of [angle, length]: a state, and arithmetic of parameters."""
     signal: SignalConfig = Field(default_factory=SignalConfig, exclude_if=lambda signal: signal == SignalConfig())
     """Shape and limits of the controls."""
 
-    @property
-    def is_family(self) -> bool:
-        """Whether it comes from data."""
-        return any(source is not None for source in (self.mjcf, self.gymnasium, self.carl))
-
-
-def _start(value: Any) -> Any:
-    if value is None or (isinstance(value, str) and value):
-        return value
-    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
-        return {key: _single(position) for key, position in value.items()}
-    raise ValueError("should be a mapping from joints to positions, or the name of a keyframe")
-
-
-def _links(value: Any) -> Any:
-    if value is None:
-        return None
-    if isinstance(value, list | tuple) and all(isinstance(link, list | tuple) and len(link) == 2 for link in value):
-        return tuple((str(angle), _single(length)) for angle, length in value)
-    raise ValueError("should be a list of [angle, length], such as [[theta, l]]")
-
 
 KEYS = tuple(FamilyConfig.model_fields)
+SOURCES = ("mjcf", "gymnasium", "carl")
+"""Keys of which a family has one."""
 
 
 def family_of(data: Mapping[str, Any]) -> Domain | None:
@@ -197,7 +190,7 @@ def family_of(data: Mapping[str, Any]) -> Domain | None:
     from distpaml.config.family_domains import built
 
     present = {key: data[key] for key in KEYS if key in data}
-    if not any(present.get(source) for source in ("mjcf", "gymnasium", "carl")):
+    if not any(present.get(source) for source in SOURCES):
         return None
     config = FamilyConfig.model_construct(**present)
     key = json.dumps({**config.model_dump(mode="json"), "name": data.get("name")}, default=str)

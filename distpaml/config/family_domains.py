@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from distpaml.config.families import FamilyConfig, ParameterConfig
+from distpaml.config.families import SOURCES, FamilyConfig, ParameterConfig
 from distpaml.domains.base import Domain
 from distpaml.domains.carl import CarlDomain
 from distpaml.domains.environments import Attributes, GymnasiumSettings
@@ -24,7 +24,7 @@ ONLY: dict[str, tuple[str, ...]] = {
 
 def built(config: FamilyConfig, name: str | None) -> Domain:
     """The domain of a family."""
-    sources = [source for source in ("mjcf", "gymnasium", "carl") if getattr(config, source) is not None]
+    sources = [source for source in SOURCES if getattr(config, source) is not None]
     if len(sources) > 1:
         raise FamilyError((sources[1],), f"should not be there beside domain.{sources[0]}: a family has one source")
     for key, valid in ONLY.items():

@@ -1,7 +1,7 @@
 """What every command does first: a file or the name of a shipped experiment, and overrides → `ExperimentConfig`."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -125,6 +125,15 @@ def assigned(tree: Any, path: list[str], value: Any) -> Tree:
     head, *rest = path
     tree = tree if isinstance(tree, dict) else {}
     return {**tree, head: assigned(tree.get(head), rest, value) if rest else value}
+
+
+def leaves(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Dotted keys of a tree with their values, the other way round of `assigned`."""
+    for key, value in tree.items():
+        if isinstance(value, Mapping) and value:
+            yield from leaves(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
 
 
 def _shrunk(tree: Tree) -> Tree:

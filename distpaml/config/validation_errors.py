@@ -101,8 +101,7 @@ def _siblings(model: type[BaseModel], path: list[Any]) -> list[str]:
     for part in path:
         field = section.model_fields.get(part) if section else None
         if field is not None:
-            below = _section(field.annotation)
-            section = below if below else None
+            section = _section(field.annotation)
     return [_dotted([*path, name]) for name in section.model_fields] if section else []
 
 

@@ -76,8 +76,8 @@ class Dataset:
         """These tasks, then those of `other`."""
         return Dataset.concatenate([self, other])
 
-    def tasks(self, which: slice) -> "Dataset":
-        """The tasks in this slice."""
+    def tasks(self, which: slice | list[int]) -> "Dataset":
+        """The tasks in these rows."""
         return Dataset(self.inputs[which], self.targets[which], self.counts[which], self.descriptors[which])
 
     def first(self, shots: int) -> "Dataset":

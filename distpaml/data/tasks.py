@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from distpaml import seeds
 from distpaml.config import ExperimentConfig
@@ -31,8 +32,8 @@ class Tasks:
     def __len__(self) -> int:
         return len(self.parameters)
 
-    def take(self, rows: slice) -> "Tasks":
-        """The tasks in this slice."""
+    def take(self, rows: slice | NDArray[np.int64]) -> "Tasks":
+        """The tasks in these rows."""
         return Tasks(self.descriptors[rows], self.parameters[rows], self.starts[rows])
 
 

@@ -9,7 +9,6 @@ from distpaml.domains.base import Domain, SimulationError
 from distpaml.domains.cart_double_pole import CartDoublePole
 from distpaml.domains.cartpole import CartPole, CartPoleLength, ShortCartPole
 from distpaml.domains.contract import check_domain
-from distpaml.domains.controls import alternating_ramp, control_signal
 from distpaml.domains.pendubot import Pendubot
 from distpaml.domains.signals import control_signals
 from distpaml.errors import UserError
@@ -25,9 +24,7 @@ __all__ = [
     "Pendubot",
     "ShortCartPole",
     "SimulationError",
-    "alternating_ramp",
     "check_domain",
-    "control_signal",
     "control_signals",
     "get_domain",
 ]

@@ -11,8 +11,6 @@ from distpaml.domains.contract import check_domain
 from distpaml.errors import UserError
 from distpaml.failures import described
 
-__all__ = ["check_domain"]
-
 
 def main(arguments: list[str] | None = None) -> int:
     """Print a sentence per fault; 0 if there is none, 1 if there are, 2 if there is no such domain."""

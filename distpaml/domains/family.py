@@ -60,7 +60,6 @@ def check_used(box: Mapping[str, object], settings: Mapping[tuple[str | int, ...
 
 def control_limit(limits: Mapping[str, Limits | None]) -> float | None:
     """C, the largest magnitude that any control may have; None if one of them has no limits."""
-    ends = [interval for interval in limits.values()]
-    if any(interval is None for interval in ends):
+    if None in limits.values():
         return None
-    return max(abs(end) for interval in ends if interval is not None for end in interval)
+    return max(abs(end) for interval in limits.values() if interval for end in interval)

@@ -38,16 +38,12 @@ def draw_corners(domain: Domain, config: DomainConfig, path: Path) -> Iterator[s
         except SimulationError as error:
             yield f"  {error}"
             continue
-        reach = ", ".join(f"{name} {low:.3g} … {high:.3g}" for name, low, high in _ranges(domain, states))
+        columns = zip(domain.states, states.T, strict=True)
+        reach = ", ".join(f"{name} {column.min():.3g} … {column.max():.3g}" for name, column in columns)
         yield f"  {domain.describe(task)}: {reach}"
         strips.append((domain.describe(task), _pictures(domain, states, task)))
     if strips:
         _draw(strips, domain, path, config.trajectory_length)
-
-
-def _ranges(domain: Domain, states: Array) -> Iterator[tuple[str, float, float]]:
-    for name, column in zip(domain.states, states.T, strict=True):
-        yield name, float(column.min()), float(column.max())
 
 
 def _pictures(domain: Domain, states: Array, task: Array) -> Array:

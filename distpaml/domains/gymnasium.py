@@ -156,8 +156,8 @@ class GymnasiumDomain(Domain):
             tasks = np.array([np.where(np.arange(len(middle)) == i, end, middle) for end in interval])
             try:
                 low, high = self.simulate(tasks, np.stack([start, start]), np.stack([controls, controls]))
-            except (ExpressionError, SimulationError, UserError) as error:
-                raise FamilyError(("parameters", name), f"{str(error).rstrip('.')}") from error
+            except (SimulationError, UserError) as error:
+                raise FamilyError(("parameters", name), str(error).rstrip(".")) from error
             if np.array_equal(low, high):
                 raise FamilyError(("parameters", name), f"makes no difference to {self.make}")
 

@@ -16,7 +16,6 @@ import numpy as np
 
 from distpaml.command_line import Parser, called, print_data, say
 from distpaml.domains.elements import Address, attributes, is_open, names_of, number
-from distpaml.domains.family import FamilyError
 from distpaml.domains.model_files import ModelError, label_of, read_model
 from distpaml.errors import UserError
 
@@ -162,8 +161,6 @@ def _trimmed(value: np.ndarray) -> np.ndarray:
     last = np.flatnonzero(value)
     return value[: int(last[-1]) + 1] if len(last) else value[:1]
 
-
-__all__ = ["FamilyError", "listed", "main", "suggestion"]
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -57,40 +57,35 @@ class Scaling:
         self.address.write(spec, values[self.parameter] * self.address.read(spec))
 
 
-def _key(name: str, given: Parameter, address: str) -> Key:
-    if address in given.sets:
-        return "parameters", name, "sets", address
-    return "parameters", name, "scales", list(given.scales).index(address)
-
-
 def model_edits(spec: MjSpec, parameters: Mapping[str, Parameter]) -> list[Edit]:
     """All edits, in the order of the parameters; addresses and expressions are checked against the parsed model."""
     edits: list[Edit] = []
     expressions: dict[Key, Expression] = {}
-    addresses: dict[Key, Address] = {}
     for name, given in parameters.items():
-        for address in [*given.sets, *given.scales]:
-            key = _key(name, given, address)
-            try:
-                addresses[key] = Address.find(spec, address)
-            except AddressError as error:
-                raise FamilyError(key, str(error)) from error
-        for address, value in given.sets.items():
-            values = [value] if isinstance(value, str | int | float) else value
-            key = ("parameters", name, "sets", address)
-            room = addresses[key].room(spec)
+        for text, value in given.sets.items():
+            key: Key = ("parameters", name, "sets", text)
+            address, values = _found(spec, text, key), [value] if isinstance(value, str | int | float) else value
+            room = address.room(spec)
             if not 1 <= len(values) <= room:
                 raise FamilyError(key, f"should be at most {room} value{'s' if room > 1 else ''}, not {len(values)}")
             expressions |= {(*key, *([i] if len(values) > 1 else [])): one for i, one in enumerate(values)}
-            edits.append(Setting(addresses[key], tuple(values), key))
-        for address in given.scales:
-            key = ("parameters", name, "scales", list(given.scales).index(address))
-            if is_open(addresses[key].read(spec)):
+            edits.append(Setting(address, tuple(values), key))
+        for place, text in enumerate(given.scales):
+            key = ("parameters", name, "scales", place)
+            address = _found(spec, text, key)
+            if is_open(address.read(spec)):
                 raise FamilyError(key, "is not in the file, so that it cannot be scaled; set it instead")
             expressions[key] = name if name.isidentifier() else 1.0
-            edits.append(Scaling(addresses[key], name))
+            edits.append(Scaling(address, name))
     check_used(parameters, expressions)
     return edits
+
+
+def _found(spec: MjSpec, text: str, key: Key) -> Address:
+    try:
+        return Address.find(spec, text)
+    except AddressError as error:
+        raise FamilyError(key, str(error)) from error
 
 
 UNSEEN = ("vis", "mat_", "tex_", "light_", "cam_", "name", "text", "skin", "mesh_", "signature")

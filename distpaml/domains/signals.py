@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from distpaml.domains.base import Domain
-from distpaml.domains.controls import alternating_ramp
 from distpaml.errors import UserError
 from distpaml.types import Array
 
@@ -42,7 +41,10 @@ class Signal:
 def control_signals(
     domain: Domain, signal: Signal, limit: float, alternations: int, length: int, rng: np.random.Generator
 ) -> Array:
-    """Controls [length − 1, U] of a trajectory of `length` states, all of them within ±`limit` as well."""
+    """Controls [length − 1, U] of a trajectory of `length` states, all of them within ±`limit` as well.
+
+    A signal is made for `length` points, and its last one, which no transition would see, is dropped.
+    """
     if signal.shape == "recorded":
         return _recorded(domain, signal, limit, length)
     columns = []
@@ -60,6 +62,17 @@ def control_signals(
         columns.append(centre + np.clip(noisy, -radius, radius)[:-1])
     values = np.stack(columns, axis=-1)
     return np.rint(values) if domain.discrete_controls else values
+
+
+def alternating_ramp(limit: float, alternations: int, length: int) -> Array:
+    """The paper's ramps C/2 … C, −C/2 … −C, C/2 … in turn, [length], with C = `limit`.
+
+    Every ramp has length / alternations points; when that is no whole number, the first ones have one more.
+    """
+    if not 1 <= alternations <= length:
+        raise ValueError(f"{alternations} alternations do not fit into a signal of length {length}.")
+    pieces = np.array_split(np.arange(length), alternations)
+    return np.concatenate([(-1) ** i * np.linspace(limit / 2, limit, len(piece)) for i, piece in enumerate(pieces)])
 
 
 def control_range(domain: Domain, signal: Signal, name: str, limit: float) -> tuple[float, float]:

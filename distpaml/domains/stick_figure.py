@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 DETAILED = 12
 """Bodies beyond which the ends of geoms are left out."""
-AXES = "xyz"
 
 
 @dataclass(frozen=True)

@@ -54,26 +54,9 @@ def correction_factors(mean: Tensor, variance: Tensor, z: Tensor) -> tuple[Tenso
     return torch.cat([coefficients.cross.unsqueeze(-2) * c, own, one], -1), torch.cat([c, one, own], -1)
 
 
-def log_correction(mean: Tensor, variance: Tensor, z: Tensor) -> Tensor:
-    """delta [..., L, L] = log E2 - log e1 - log e1' under h ~ N(mean, diag variance), both [..., Q]; z [L, Q]."""
-    left, right = correction_factors(mean, variance, z)
-    return left @ right.mT
-
-
 def expm1_(delta: Tensor) -> Tensor:
     """expm1(delta), in place. Where it would overflow, e1 e1' vanishes, and their product must not become a NaN."""
     return delta.clamp_(max=0.85 * math.log(torch.finfo(delta.dtype).max)).expm1_()
-
-
-def psi2_correction(mean: Tensor, variance: Tensor, z: Tensor) -> Tensor:
-    """expm1(delta) [..., L, L]."""
-    return expm1_(log_correction(mean, variance, z))
-
-
-def expected_kernel_product(mean: Tensor, variance: Tensor, z: Tensor) -> Tensor:
-    """E2 [..., L, L] under h ~ N(mean, diag variance), both [..., Q]; z [L, Q]."""
-    e1 = expected_kernel(mean, variance, z)
-    return e1.unsqueeze(-1) * e1.unsqueeze(-2) * log_correction(mean, variance, z).exp()
 
 
 class Coefficients(NamedTuple):

@@ -6,15 +6,8 @@ the posterior at a known h, let
     g(h) = -1/2 sum_d [ |y_d - m_d(h)|^2 + sum_points var_d(h) ] / sigma_d^2
 
 so that the bound is E_q[g(h)] - KL(q(h) || N(0, I)). A task's descriptor may count as evidence too: then g has the
-decoder's log density log p(psi | h) in it. Where tasks have a noise of their own, g is that of the best noise ratio,
-
-    g(h) = max_r  -S(h) / (2 r) - T D/2 log r - (log r)^2 / (2 s^2),        S(h) = -2 g(h) for r = 1
-
-where r is in closed form: log r = w(c + log(S s^2/2)) - c with c = T D s^2/2 and w(z) the solution of w + log w = z.
-So a task unlike all known ones gets a large r. This r pays for what the posterior does not know, too. Predictions have
-that in their variance already, so for them it is found once more, as the r of the largest predictive density:
-
-    sum_td log N(y_td; m_td(n), var_td(n) + r sigma_d^2) - (log r)^2 / (2 s^2)
+decoder's log density log p(psi | h) in it. Where tasks have a noise of their own, g is that of the best noise ratio for
+the misfit S(h) = -2 g(h) (`noise_ratio`), and predictions have another ratio.
 
 To first order in t, which is tiny beside the squared length-scales, the bound is stationary where n maximises
 g(n) - |n|^2 / 2 and t_q = 1 / (1 - d^2 g / dh_q^2).
@@ -35,15 +28,13 @@ from torch import Tensor
 
 from distpaml.model.device import at_once
 from distpaml.model.expectations import rbf
-from distpaml.model.latent_gp import RATIO_SPREAD
+from distpaml.model.noise_ratio import best_log_ratio, predictive_log_ratio, profile
 from distpaml.model.posterior import Latents, Posterior
 
 BLOCK = 10
 """Tasks that are inferred together on a CPU; their features [BLOCK, T, L] stay in cache."""
 GPU_BLOCK = 128
 """Tasks that are inferred together on a GPU."""
-LARGEST, HALVINGS = 20.0, 40
-"""Logarithms of noise ratios for predictions are looked for in [-LARGEST, LARGEST], by that many halvings."""
 
 
 Decode = Callable[[Tensor], tuple[Tensor, Tensor, Tensor, Tensor]]
@@ -191,37 +182,6 @@ def _climb(evaluate: Callable[[Tensor, Tensor], _Step], n: Tensor, steps: int) -
     return here
 
 
-def best_log_ratio(misfit: Tensor, numbers: Tensor) -> Tensor:
-    """argmax over log r of -S/(2r) - numbers/2 log r - (log r)^2/(2 s^2) for misfits S, both of any one shape."""
-    c = 0.5 * RATIO_SPREAD**2 * numbers
-    argument = c + (0.5 * RATIO_SPREAD**2 * misfit).clamp(min=1e-300).log()
-    omega = torch.where(argument > 1.0, argument - argument.clamp(min=1.0).log(), (argument - 1.0).exp())
-    for _ in range(6):  # Newton's for omega + log omega = argument
-        omega = omega * (1.0 + argument - omega.clamp(min=1e-300).log()) / (1.0 + omega)
-    return torch.where(numbers > 0, omega - c, 0.0)
-
-
-def predictive_log_ratio(errors: Tensor, variance: Tensor, noise: Tensor, valid: Tensor) -> Tensor:
-    """argmax over log r of sum_td log N(e_td; 0, var_td + r sigma_d^2) - (log r)^2/(2 s^2) [B].
-
-    Squared errors e^2 and variances are [B, T, D], noise is [D]. Found by bisection of the derivative.
-    """
-    low, high = (errors.new_full((len(errors), 1, 1), side * LARGEST) for side in (-1.0, 1.0))
-    for _ in range(HALVINGS):
-        middle = 0.5 * (low + high)
-        own = middle.exp() * noise
-        total = variance + own
-        slope = 0.5 * (own / total * (errors / total - 1.0) * valid.unsqueeze(-1)).sum((1, 2), keepdim=True)
-        rising = slope > middle / RATIO_SPREAD**2
-        low, high = torch.where(rising, middle, low), torch.where(rising, high, middle)
-    return (0.5 * (low + high)).flatten()
-
-
-def _profile(misfit: Tensor, log_ratio: Tensor, numbers: Tensor) -> Tensor:
-    """-2 log density of data with misfit S and noise ratio r, without constants."""
-    return misfit * (-log_ratio).exp() + numbers * log_ratio + (log_ratio / RATIO_SPREAD).square()
-
-
 def _bfgs(hessian: Tensor, move: Tensor, change: Tensor) -> Tensor:
     """Hessians [B, Q, Q] after gradients changed by `change` [B, Q] along `move` [B, Q], where that is convex."""
     pushed = (hessian @ move.unsqueeze(-1)).squeeze(-1)
@@ -241,7 +201,7 @@ def _best_start(
     loss = ((y.unsqueeze(2) - mean).square() / posterior.noise).sum((1, 3))  # [B, S]
     if numbers is not None:
         many = numbers[:, None].expand_as(loss)
-        loss = _profile(loss, best_log_ratio(loss, many), many)
+        loss = profile(loss, best_log_ratio(loss, many), many)
     if described is not None:
         psi, variance, _, _ = described.decode(starts)
         misfit = (described.descriptors.unsqueeze(1) - psi).square() / variance  # [B, S, E]
@@ -284,7 +244,7 @@ def _evaluate(
         log_ratio, loss = torch.zeros_like(misfit), misfit
     else:
         log_ratio = best_log_ratio(misfit, numbers)
-        loss = _profile(misfit, log_ratio, numbers)
+        loss = profile(misfit, log_ratio, numbers)
     precision = (-log_ratio).exp()  # at the best ratio the profile has the slope that it has at a fixed one
     return _Step(
         -0.5 * (loss + n.square().sum(-1)),

@@ -8,7 +8,7 @@ A network of one's own is named as `model.network=module:Class`. The class deriv
 
 Each image is encoded by itself, and the same image twice gives the same: no batch normalisation, no dropout. Weights
 are those of `torch`'s default initialisation unless the class says otherwise; the seed is set before it is made.
-`get_network` tries all of this and says what is wrong in one sentence.
+`make_network` tries all of this and says what is wrong in one sentence.
 """
 
 from typing import Any

@@ -10,7 +10,6 @@ from safetensors.torch import save
 from torch import Tensor
 
 from distpaml.data import Standardiser
-from distpaml.durable_io import write_durably
 from distpaml.errors import UserError
 from distpaml.model.image_vae import ImageVAE
 from distpaml.model.latent_gp import LatentGP
@@ -19,11 +18,6 @@ from distpaml.model.networks import make_network
 from distpaml.model.posterior import Posterior
 
 FORMAT, VERSION = "distpaml-model", "2"
-
-
-def save_model(model: MetaModel, path: Path) -> None:
-    """Write the model to `path`, durably."""
-    write_durably(path, serialised(model))
 
 
 def serialised(model: MetaModel) -> bytes:
@@ -42,7 +36,7 @@ def serialised(model: MetaModel) -> bytes:
 
 
 def load_model(path: Path) -> MetaModel:
-    """Read a model that `save_model` wrote; anything else is a `UserError`."""
+    """Read a model from what `serialised` gave; anything else is a `UserError`."""
     try:
         with safe_open(path, framework="pt") as file:
             header = file.metadata() or {}

@@ -2,6 +2,7 @@
 
 collect.py      directories and files → runs; unreadable ones are listed and skipped
 archive.py      runs in one parquet file, without their arrays
+groups.py       runs → experiments, and in each a group per method and variant
 statistics.py   curves over seeds, area under the curve, paired differences with bootstrap intervals
 aggregate.py    differences over several experiments together
 claims.py       the paper's claims, each supported or not, with its numbers
@@ -10,12 +11,13 @@ kinematics.py   joint positions of the paper's systems
 searches.py     samples of a search, importance of keys, the best configuration
 timings.py      seconds by stage, throughput, failures and retries
 styles.py       colours, dashes and markers of groups
+packing.py      numbers in few bytes
 payload.py      everything that the page shows, as one tree of plain values
 page.py         that tree and the files in assets/ → one HTML file
 figures.py      the same figures as PDF and PNG, for papers
-image_figures.py   figures of runs whose tasks are described by images
+image_figures.py  figures of runs whose tasks are described by images
 showcase.py     what the paper's figures show of single runs, in small files: python -m distpaml.report.showcase
-paper_figures.py   these figures, and those of the paper's two traps
+paper_figures.py  these figures, and those of the paper's two traps
 live.py         the same page, live: python -m distpaml.dashboard
 """
 

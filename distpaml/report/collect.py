@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -105,15 +105,6 @@ def collect(paths: Sequence[Path]) -> Collection:
     return found
 
 
-def leaves(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Dotted keys with their values."""
-    for key, value in tree.items():
-        if isinstance(value, Mapping) and value:
-            yield from leaves(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value
-
-
 def _directories(path: Path, found: Collection, depth: int = 0) -> Iterator[tuple[Path, Sweep | None]]:
     """Run directories at or below `path`, with their sweep."""
     if (path / "sweep.yaml").exists() or (path / "trials").is_dir():  # it has a lock, as a run has
@@ -146,7 +137,8 @@ def _add(folder: Path, sweep: Sweep | None, found: Collection) -> None:
             found.waiting.append(folder)
             return
         last = max(round_folders(folder), default=0)  # before its lines, which may become more
-        run = Run(folder, _config(folder / "config.yaml"), _records(folder), sweep)
+        config = _checked_config(read(folder / "config.yaml"), folder / "config.yaml")
+        run = Run(folder, config, _checked(read_records(folder), folder / "records.jsonl"), sweep)
         if last > len(run.records):
             found.problems.append(
                 Problem(str(folder), f"Its records have lost their end: round {last} is there, but has no line.")
@@ -169,10 +161,6 @@ def _add_file(file: Path, found: Collection) -> None:
         found.problems.append(Problem(str(file), f"It is left out. {error}"))
 
 
-def _config(path: Path) -> Tree:
-    return _checked_config(read(path), path)
-
-
 def _checked_config(config: Tree, path: Path) -> Tree:
     kinds = {"name": str, "method": str, "seed": int, "rounds": int, "initial": int, "domain": dict, "descriptor": dict}
     for key, kind in kinds.items():
@@ -186,10 +174,6 @@ def _checked_config(config: Tree, path: Path) -> Tree:
         ):
             raise UserError(f"{path} is not the config of a run: domain.box is {box!r}.")
     return config
-
-
-def _records(folder: Path) -> list[Record]:
-    return _checked(read_records(folder), folder / "records.jsonl")
 
 
 def _checked(records: list[Record], path: Path) -> list[Record]:

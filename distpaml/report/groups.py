@@ -7,7 +7,8 @@ from functools import cached_property
 from typing import Any
 
 from distpaml.catalogue import METHODS
-from distpaml.report.collect import UNIMPORTANT, Collection, Problem, Run, leaves
+from distpaml.config.load import leaves
+from distpaml.report.collect import UNIMPORTANT, Collection, Problem, Run
 from distpaml.report.statistics import Curves
 
 CONTENTS = ("domain.mjcf.xml", "domain.mjcf.assets")

@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 from itertools import product
 from typing import Any
 
+import numpy as np
+
 from distpaml.catalogue import ERRORS, MEASURES, METHODS, baselines, planned_rounds
 from distpaml.domains import DOMAINS
 from distpaml.report.aggregate import together
@@ -15,6 +17,7 @@ from distpaml.report.collect import Collection, Problem, Run
 from distpaml.report.groups import ExperimentRuns, Group, experiments
 from distpaml.report.image_figures import image_figures
 from distpaml.report.packing import rounded
+from distpaml.report.run_detail import run_detail_once
 from distpaml.report.searches import searches
 from distpaml.report.statistics import COVERAGE, area, differences, paired
 from distpaml.report.styles import group_styles
@@ -240,40 +243,21 @@ def _shots(part: ExperimentRuns) -> dict[str, Any] | None:
             measure: [[run.records[-1].shots[shot][measure] for shot in shots] for run in runs] for measure in MEASURES
         }
         summary = {
-            measure: list(zip(*map(_column, zip(*rows, strict=True)), strict=True)) for measure, rows in values.items()
+            measure: list(zip(*map(_with_error, np.array(rows).T), strict=True)) for measure, rows in values.items()
         }
         lines.append({"group": number, "shots": shots, "measures": summary})
     return {"lines": lines} if lines else None
-
-
-def _column(values: tuple[float, ...]) -> list[float | None]:
-    import numpy as np
-
-    return _with_error(np.array(values))
 
 
 def _details(
     grouped: list[ExperimentRuns], identity: dict[int, int], found: Collection
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Details of the first finished seed of every group, then of the second, up to `DETAILS`."""
-    if not grouped:
-        return
-    queue = sorted(
-        (
-            (place, order, group, runs)
-            for order, (group, runs) in enumerate(
-                (group, sorted((run for run in group.runs if run.path.is_dir()), key=lambda run: not run.complete))
-                for part in grouped
-                for group in part.groups
-            )
-            for place in range(len(runs))
-        ),
-        key=lambda entry: entry[:2],
-    )
-    from distpaml.report.run_detail import run_detail_once
-
-    for place, _, _, runs in queue[:DETAILS]:
-        run = runs[place]
+    queue: list[tuple[int, int, Run]] = []
+    for order, group in enumerate(group for part in grouped for group in part.groups):
+        kept = sorted((run for run in group.runs if run.path.is_dir()), key=lambda run: not run.complete)
+        queue += [(place, order, run) for place, run in enumerate(kept)]
+    for *_, run in sorted(queue, key=lambda entry: entry[:2])[:DETAILS]:
         try:
             entry = run_detail_once(run)
             images = image_figures(run.path, str(run.config["descriptor"].get("kind")))

@@ -14,16 +14,15 @@ from distpaml.catalogue import METHODS
 from distpaml.config import ExperimentConfig
 from distpaml.data import Dataset
 from distpaml.data.designs import grid
-from distpaml.data.tasks import Tasks, TaskSet
+from distpaml.data.tasks import TaskSet
 from distpaml.domains.box import bounds
 from distpaml.model.meta_model import MetaModel
 from distpaml.model.posterior import Latents
 from distpaml.model.rollouts import rollout
-from distpaml.records import read_arrays, read_model
+from distpaml.records import data_of, read_arrays, read_model
 from distpaml.report.collect import Run
 from distpaml.report.kinematics import Look, look_of
 from distpaml.report.packing import packed, rounded
-from distpaml.rounds import DATA
 from distpaml.runtime.local import LocalSimulator
 from distpaml.select.candidates import Candidates, placing
 from distpaml.select.context import Embedded, SelectionContext
@@ -119,7 +118,7 @@ def _surface(
     """The utility of the next choice under the newest model, and where the decoded descriptor is valid."""
     if latent["of"] != 2:
         return None
-    data = Dataset.concatenate([Dataset(**{name: part[name] for name in DATA}) for part in arrays])
+    data = Dataset.concatenate([data_of(part) for part in arrays])
     points = _points(np.array(latent["low"]), np.array(latent["high"]))
     task_set = TaskSet(config)
     descriptor = task_set.descriptor
@@ -147,7 +146,7 @@ def _tests(config: ExperimentConfig, model: MetaModel, arrays: dict[str, Any]) -
     task_set, simulator = TaskSet(config), LocalSimulator(config)
     tasks = task_set.test()
     rows = np.unique(np.linspace(0, len(tasks) - 1, SHOWN).round().astype(int))
-    some = Tasks(tasks.descriptors[rows], tasks.parameters[rows], tasks.starts[rows])
+    some = tasks.take(rows)
     test = simulator.simulate(some).result()
     like = model.embeddings.mean
     latents = Latents(

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from distpaml.report.collect import Collection, Run, Sweep, leaves
+from distpaml.config.load import leaves
+from distpaml.report.collect import Collection, Run, Sweep
 from distpaml.report.groups import sample
 from distpaml.report.packing import rounded
 

@@ -25,7 +25,7 @@ import numpy as np
 from distpaml.catalogue import METHODS
 from distpaml.command_line import Parser, say
 from distpaml.config import ExperimentConfig
-from distpaml.data.tasks import Tasks, TaskSet
+from distpaml.data.tasks import TaskSet
 from distpaml.durable_io import read_regular, write_durably
 from distpaml.errors import UserError, printable
 from distpaml.model.meta_model import MetaModel
@@ -132,7 +132,7 @@ def _decoder(config: ExperimentConfig, model: MetaModel) -> Arrays:
 def _predictions(config: ExperimentConfig, task_set: TaskSet, first: MetaModel, last: MetaModel) -> Arrays:
     tasks = task_set.test()
     rows = np.unique(np.linspace(0, len(tasks) - 1, SHOWN).round().astype(int))
-    some = Tasks(tasks.descriptors[rows], tasks.parameters[rows], tasks.starts[rows])
+    some = tasks.take(rows)
     test = LocalSimulator(config).simulate(some).result()
     arrays = {
         "test": some.parameters,

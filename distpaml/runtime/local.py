@@ -72,13 +72,7 @@ class LocalTrainer:
         return evaluate(here, divisors, test, settings.inference_steps, settings.shots)
 
 
-class LocalScorer(UtilityScorer):
-    """Scores candidates with the config's utility."""
-
-    def __init__(self, config: ExperimentConfig) -> None:
-        super().__init__(config.utility, device_here(config.fit.device))
-
-
-def local_parts(config: ExperimentConfig) -> tuple[LocalSimulator, LocalTrainer, LocalScorer]:
+def local_parts(config: ExperimentConfig) -> tuple[LocalSimulator, LocalTrainer, UtilityScorer]:
     """Simulator, trainer and scorer in this process."""
-    return LocalSimulator(config), LocalTrainer(config), LocalScorer(config)
+    scorer = UtilityScorer(config.utility, device_here(config.fit.device))
+    return LocalSimulator(config), LocalTrainer(config), scorer

@@ -51,9 +51,9 @@ def refusal(config: ExperimentConfig, nodes: Sequence[Mapping[str, float]]) -> s
     if fits(needs, nodes):
         return None
     largest = max((bundle.get("CPU", 0.0) for bundle in needs), default=0.0)
-    there = "; ".join(_said([node]) for node in nodes) or "nothing"
+    there = "; ".join(total([node]) for node in nodes) or "nothing"
     return (
-        f"A trial needs {_said(needs)} at once, up to {largest:g} of the CPUs on one machine, but the "
+        f"A trial needs {total(needs)} at once, up to {largest:g} of the CPUs on one machine, but the "
         f"{'machine has' if len(nodes) == 1 else f'{len(nodes)} machines have'} {there}; lower runtime.threads, "
         "runtime.workers, runtime.gpus or fit.shards."
     )
@@ -65,12 +65,7 @@ def check_fits(config: ExperimentConfig, nodes: Sequence[Mapping[str, float]]) -
         raise UserError(sentence)
 
 
-def total(needs: Sequence[Bundle]) -> str:
+def total(bundles: Sequence[Mapping[str, float]]) -> str:
     """All bundles together, in words."""
-    return _said(needs)
-
-
-def _said(bundles: Sequence[Mapping[str, float]]) -> str:
-    kinds = {"CPU": "CPU", "GPU": "GPU"}
-    totals = {kind: sum(bundle.get(kind, 0.0) for bundle in bundles) for kind in kinds}
+    totals = {kind: sum(bundle.get(kind, 0.0) for bundle in bundles) for kind in ("CPU", "GPU")}
     return " and ".join(f"{total:g} {kind}" for kind, total in totals.items() if total or kind == "CPU")

@@ -101,7 +101,7 @@ def placing(model: MetaModel, low: Array, high: Array) -> Place:
 
 
 def descriptor_pool(model: MetaModel, low: Array, high: Array, descriptors: Array) -> Candidates:
-    """Candidates with these descriptors [K, E], at the latents that a GP over the known tasks predicts."""
+    """Candidates with these descriptors [K, E], at the latents where the model puts them."""
     return placing(model, low, high)(descriptors)
 
 

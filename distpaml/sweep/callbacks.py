@@ -18,8 +18,8 @@ class SweepCallback(Callback):
         storage: Storage,
         journal: Journal,
         say: Callable[[str], None],
-        progress: SweepProgress | None = None,
-        verbose: bool = False,
+        progress: SweepProgress | None,
+        verbose: bool,
     ) -> None:
         self.storage, self.journal, self.say, self.progress, self.verbose = storage, journal, say, progress, verbose
         self.refused = ""

@@ -114,7 +114,7 @@ def _spread(sweep: Sweep) -> Iterator[None]:
 
 def _searcher(sweep: Sweep, journal: Journal, again: bool) -> Any:
     from distpaml.sweep.searcher import GridSearcher, SpaceSearcher
-    from distpaml.sweep.status import samples_of, trial_states
+    from distpaml.sweep.status import samples_of, unfinished
 
     first = sweep.parts[0]
     common = {"storage": sweep.storage.where, "id": sweep.storage.identify(), "wandb": first.wandb, "sweep": first.name}
@@ -124,7 +124,7 @@ def _searcher(sweep: Sweep, journal: Journal, again: bool) -> Any:
         known = samples_of(sweep.storage.local, first, closed)
         over = len([sample for sample in known.values() if sample.closed]) >= first.search.samples
         return None if over else SpaceSearcher(first, known, common)
-    left, _ = trial_states(sweep.storage.local, sweep.trials, again)
+    left = unfinished(sweep.storage.local, sweep.trials, again)
     return GridSearcher(left, common) if left else None
 
 

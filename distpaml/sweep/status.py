@@ -8,6 +8,7 @@ import numpy as np
 
 from distpaml.catalogue import planned_rounds
 from distpaml.config import ExperimentConfig
+from distpaml.config.load import leaves
 from distpaml.errors import UserError
 from distpaml.extension import check_same
 from distpaml.records import read_records
@@ -43,8 +44,8 @@ def samples_of(folder: Path, sweep: SweepConfig, closed: Mapping[str, Any]) -> d
         file = folder / "trials" / f"{name}-seed{sweep.seeds[0]}" / "config.yaml"
         if not file.exists():
             continue
-        tree = ExperimentConfig.from_yaml(file).model_dump()
-        values = {key: _at(tree, key) for key in sweep.search.space}
+        kept = dict(leaves(ExperimentConfig.from_yaml(file).model_dump()))
+        values = {key: kept[key] for key in sweep.search.space}
         trial = sample_trial(sweep, number, values)
         runs = [records_of(folder, *run) for run in trial.runs.items()]
         objective, finished = _objective(runs, sweep.search.objective), is_finished(folder, trial)
@@ -60,20 +61,11 @@ def _objective(runs: Sequence[Sequence[Record]], measure: str) -> float | None:
     return float(np.mean([getattr(run[rounds - 1], measure) for run in runs])) if rounds else None
 
 
-def _at(tree: Mapping[str, Any], key: str) -> Any:
-    for part in key.split("."):
-        tree = tree[part]
-    return tree
-
-
-def trial_states(folder: Path, trials: Sequence[Trial], again: bool) -> tuple[list[Trial], list[Trial]]:
-    """Unfinished and finished trials; failed ones count as finished unless `again`."""
+def unfinished(folder: Path, trials: Sequence[Trial], again: bool) -> list[Trial]:
+    """Those that are left to run; failed ones are if they are run `again`."""
     last = Journal(folder / "events.jsonl").last()
-    left, done = list[Trial](), list[Trial]()
-    for trial in trials:
-        failed = last.get(trial.name, {}).get("event") == "trial failed" and not again
-        (done if failed or is_finished(folder, trial) else left).append(trial)
-    return left, done
+    failed = {name for name, event in last.items() if event["event"] == "trial failed" and not again}
+    return [trial for trial in trials if trial.name not in failed and not is_finished(folder, trial)]
 
 
 def check_folder(folder: Path) -> None:

@@ -11,7 +11,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from distpaml.catalogue import HEADLINES, METHODS
+from distpaml.catalogue import HEADLINES, METHODS, SHORT_UNITS
 from distpaml.command_line import shown_path
 from distpaml.durable_io import write_durably
 from distpaml.errors import UserError
@@ -22,8 +22,6 @@ from distpaml.sweep.storage import Storage
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-UNITS = {"rmse": "std. dev.", "nll": "nats"}
-"""Short forms of the units in `distpaml.catalogue`, under the names of columns."""
 NOTE = "* best, the oracle aside; ± is the standard error over seeds."
 
 
@@ -69,7 +67,7 @@ def _table(groups: "DataFrame", measures: tuple[str, ...]) -> Table:
     table.add_column("seeds", no_wrap=True)
     table.add_column("tasks", no_wrap=True)
     for measure in measures:
-        table.add_column(f"{measure}\n{UNITS[measure.partition('_')[0]]}", no_wrap=True)
+        table.add_column(f"{measure}\n{SHORT_UNITS[measure.partition('_')[0]]}", no_wrap=True)
     for _, row in groups.iterrows():
         cells = [_cell(row, measure, _is_best(groups, row, measure)) for measure in measures]
         table.add_row(*(str(row[name]) for name in names), row["seeds"], str(row["tasks"]), *cells)

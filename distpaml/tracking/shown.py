@@ -1,6 +1,5 @@
 """A finished round as numbers, a table and a plot."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from distpaml.config import ExperimentConfig
+from distpaml.config.load import leaves
 from distpaml.descriptors import get_descriptor
 from distpaml.rounds import Record
 
@@ -19,7 +19,7 @@ class Shown:
     config: ExperimentConfig
     records: tuple[Record, ...]
     image: np.ndarray | None  # [height, width, 3] of bytes
-    model: Path | None = None
+    model: Path | None
     """The file of the model, after the last round."""
 
     @property
@@ -28,8 +28,8 @@ class Shown:
 
     def numbers(self) -> dict[str, float]:
         """Every number of the record, by its path: `rmse`, `terms/elbo`, `shots/5/nll`, `seconds/fit`."""
-        tree = self.record.model_dump(exclude={"added"})
-        return dict(_numbers(tree, ""))
+        found = leaves(self.record.model_dump(exclude={"added"}))
+        return {path.replace(".", "/"): value for path, value in found if isinstance(value, int | float)}
 
     def choices(self) -> tuple[list[str], list[list[Any]]]:
         """Columns and rows of all tasks so far: true parameters, what else the learner saw, latent, utility."""
@@ -45,11 +45,3 @@ class Shown:
                 more = (added.descriptor[e] for e in others)
                 rows.append([record.round, len(rows), *added.task, *more, *latent, added.utility, added.repeats])
         return columns, rows
-
-
-def _numbers(tree: dict[Any, Any], path: str) -> Iterator[tuple[str, float]]:
-    for key, value in tree.items():
-        if isinstance(value, dict):
-            yield from _numbers(value, f"{path}{key}/")
-        elif isinstance(value, int | float):
-            yield f"{path}{key}", value

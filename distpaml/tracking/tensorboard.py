@@ -2,7 +2,6 @@
 
 from pathlib import Path
 from time import time
-from typing import Any
 from uuid import uuid4
 
 from tensorboardX import summary
@@ -11,6 +10,7 @@ from tensorboardX.proto.event_pb2 import Event, SessionLog
 
 from distpaml.catalogue import HEADLINES
 from distpaml.config import ExperimentConfig
+from distpaml.config.load import leaves
 from distpaml.tracking.shown import Shown
 
 
@@ -58,17 +58,8 @@ class TensorBoard:
 
 def hyperparameters(config: ExperimentConfig) -> dict[str, float | str | bool]:
     """Every key of the config with one value, by its dotted name: what TensorBoard's HParams compares trials by."""
-    found: dict[str, float | str | bool] = {}
-
-    def visit(tree: dict[str, Any], path: str) -> None:
-        for key, value in tree.items():
-            if isinstance(value, dict):
-                visit(value, f"{path}{key}.")
-            elif isinstance(value, bool | int | float | str):
-                found[f"{path}{key}"] = value
-
-    visit(config.model_dump(mode="json", exclude={"out"}), "")
-    return found
+    keys = leaves(config.model_dump(mode="json", exclude={"out"}))
+    return {key: value for key, value in keys if isinstance(value, bool | int | float | str)}
 
 
 def _markdown(columns: list[str], rows: list[list[float | None]]) -> str:

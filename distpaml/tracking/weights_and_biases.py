@@ -68,7 +68,7 @@ class WeightsAndBiases:
         group: str,
         mode: str,
         say: Callable[[str], None],
-        sweep: str = "",
+        sweep: str,
     ) -> None:
         self.name = name
         if not os.environ.get("WANDB_MODE", "unset"):

@@ -23,7 +23,7 @@ from distpaml.model.meta_model import MetaModel
 from distpaml.model.posterior import Latents
 from distpaml.names import nearest
 from distpaml.runtime.local import LocalSimulator
-from distpaml.select.candidates import descriptor_pool, image_pool
+from distpaml.select.candidates import descriptor_pool
 from distpaml.types import Array
 
 if TYPE_CHECKING:
@@ -36,8 +36,7 @@ class TrainedModel:
     def __init__(self, config: ExperimentConfig, meta_model: MetaModel, tasks: Sequence[Sequence[float]]) -> None:
         self.config, self.meta_model, self.tasks = config, meta_model, tasks
         self.domain = config.domain.make()
-        self._task_set = TaskSet(config)
-        self.descriptor = self._task_set.descriptor
+        self.descriptor = TaskSet(config).descriptor
         self.states, self.controls, self.dt = self.domain.states, self.domain.controls, self.domain.dt
 
     @property
@@ -131,11 +130,7 @@ class TrainedModel:
         return values_of({**neutral, **descriptor}, names, "The descriptor")
 
     def _described(self, encoded: Array) -> Latents:
-        if self._task_set.shows_images:
-            found = image_pool(self.meta_model, encoded[None])
-        else:
-            low, high = self.descriptor.low, self.descriptor.high
-            found = descriptor_pool(self.meta_model, low, high, encoded[None])
+        found = descriptor_pool(self.meta_model, self.descriptor.low, self.descriptor.high, encoded[None])
         like = self.meta_model.embeddings.mean
         return Latents(like.new_tensor(found.mean), like.new_tensor(found.variance))
 

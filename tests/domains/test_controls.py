@@ -3,7 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from distpaml.domains import alternating_ramp, control_signal
+from distpaml.domains import CartPole
+from distpaml.domains.signals import Signal, alternating_ramp, control_signals
 
 limits = st.floats(0.1, 100)
 shapes = st.integers(1, 12).flatmap(lambda n: st.tuples(st.just(n), st.integers(n, 200)))
@@ -33,15 +34,15 @@ def test_ramps_alternate_fill_the_length_and_lie_between_half_and_full(limit, sh
 @given(limits, shapes, st.integers(0, 2**32))
 def test_signal_is_the_clipped_noisy_ramp_of_its_rng(limit, shape, seed):
     alternations, steps = shape
-    signal = control_signal(limit, alternations, steps, np.random.default_rng(seed))
+    signal = control_signals(CartPole(), Signal(), limit, alternations, steps, np.random.default_rng(seed))
     assert signal.shape == (steps - 1, 1)
     assert np.abs(signal).max(initial=0.0) <= limit
-    again = control_signal(limit, alternations, steps, np.random.default_rng(seed))
+    again = control_signals(CartPole(), Signal(), limit, alternations, steps, np.random.default_rng(seed))
     np.testing.assert_array_equal(signal, again)
 
 
 def test_noise_is_standard_normal_where_nothing_is_clipped():
-    signal = control_signal(1000, 1, 20_001, np.random.default_rng(0))[:, 0]
+    signal = control_signals(CartPole(), Signal(), 1000, 1, 20_001, np.random.default_rng(0))[:, 0]
     noise = (signal - alternating_ramp(1000, 1, 20_001)[:-1])[:19_000]
     assert noise.mean() == pytest.approx(0, abs=0.03)
     assert noise.std() == pytest.approx(1, abs=0.02)

@@ -5,9 +5,10 @@ import pytest
 
 from distpaml import seeds
 from distpaml.data.designs import grid
-from distpaml.domains import CartDoublePole, CartPole, CartPoleLength, ShortCartPole, control_signal
+from distpaml.domains import CartDoublePole, CartPole, CartPoleLength, ShortCartPole
 from distpaml.domains.box import bounds
 from distpaml.domains.mujoco import rollout
+from distpaml.domains.signals import default_signals
 
 
 class OneStep(CartDoublePole):
@@ -36,8 +37,7 @@ def test_runs_that_diverge_on_the_papers_grid_over_100_seeds(cls, diverges):
     diverged = 0
     for seed in range(100):
         starts = np.stack([domain.start(seeds.rng(seed, "start", i)) for i in range(len(models))])
-        rng = seeds.rng(seed, "controls")
-        signal = control_signal(domain.control_limit, domain.alternations, domain.trajectory_length, rng)
+        signal = default_signals(domain, seeds.rng(seed, "controls"))
         controls = np.repeat(signal[None], len(models), axis=0)
         diverged += np.count_nonzero(rollout(models, starts, controls, substeps=domain.substeps)[1])
     print(f"\n{cls.__name__}: {diverged} of {100 * len(models)} runs diverge")

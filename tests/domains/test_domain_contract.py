@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from toy_domain import FAULTS, Spring
 
-from distpaml.domains import DOMAINS, Domain, check_domain, control_signal
+from distpaml.domains import DOMAINS, Domain, check_domain
+from distpaml.domains.signals import default_signals
 from distpaml.errors import UserError
 
 ALL = [cls(variant) for cls in DOMAINS.values() for variant in cls.variants]
@@ -25,9 +26,7 @@ def batch(domain) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     axes = [np.linspace(low, high, round(36 ** (1 / len(domain.box)))) for low, high in domain.box.values()]
     tasks = np.stack(np.meshgrid(*axes), -1).reshape(-1, len(axes))
     starts = np.stack([domain.start(np.random.default_rng(i)) for i in range(len(tasks))])
-    signal = control_signal(
-        domain.control_limit, domain.alternations, domain.trajectory_length, np.random.default_rng(0)
-    )
+    signal = default_signals(domain, np.random.default_rng(0))
     return tasks, starts, np.repeat(signal[None], len(tasks), axis=0)
 
 
@@ -72,8 +71,7 @@ def test_no_seed_diverges_where_speeds_are_highest(domain):
     tasks[:, -1] = low[-1]
     starts = np.stack([domain.start(np.random.default_rng(i)) for i in range(10)])
     for seed in range(20):
-        rng = np.random.default_rng(seed)
-        signal = control_signal(domain.control_limit, domain.alternations, domain.trajectory_length, rng)
+        signal = default_signals(domain, np.random.default_rng(seed))
         domain.simulate(tasks, starts, np.repeat(signal[None], 10, axis=0))
 
 

@@ -8,7 +8,8 @@ from equations_of_motion import GRAVITY, Chain, capsule_inertia, chain_of
 from scipy.integrate import solve_ivp
 from scipy.linalg import eigh
 
-from distpaml.domains import DOMAINS, CartPole, Domain, control_signal
+from distpaml.domains import DOMAINS, CartPole, Domain
+from distpaml.domains.signals import default_signals
 
 ALL = [(cls, variant) for cls in DOMAINS.values() for variant in cls.variants]
 each_domain = pytest.mark.parametrize("cls", DOMAINS.values(), ids=DOMAINS)
@@ -39,8 +40,7 @@ def undamped(cls: type[Domain], step: float) -> Domain:
 
 
 def signal(domain: Domain, seed: int = 0) -> np.ndarray:
-    rng = np.random.default_rng(seed)
-    return control_signal(domain.control_limit, domain.alternations, domain.trajectory_length, rng)[:, 0]
+    return default_signals(domain, np.random.default_rng(seed))[:, 0]
 
 
 @each_variant

@@ -11,6 +11,7 @@ from families import ARM, load_family
 from distpaml.config import load
 from distpaml.data.tasks import TaskSet
 from distpaml.domains import CartPole, check_domain
+from distpaml.domains.model_edits import Parameter, model_edits
 from distpaml.domains.model_files import read_model
 from distpaml.domains.signals import default_signals
 from distpaml.runtime.local import LocalSimulator
@@ -209,3 +210,10 @@ def test_what_moves_in_a_figure_are_the_ends_of_the_links(arm):
     for joint in (np.array([0.0, 1.5]), elbow, hand):
         assert np.abs(points - joint).sum(axis=-1).min() < 1e-12
     assert np.linalg.norm(points - points[0], axis=-1).max() <= 1.0 + 1e-12
+
+
+def test_an_address_may_be_set_and_then_scaled():
+    spec, address = read_model("dm_control:cartpole").spec(), "joint.slider.damping"
+    for edit in model_edits(spec, {"m": Parameter((1.0, 2.0), {address: "3 * m"}, [address])}):
+        edit(spec, {"m": 2.0})
+    assert spec.joint("slider").damping[0] == 12.0

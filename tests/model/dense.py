@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from distpaml.model.expectations import correction_factors, expected_kernel
 from distpaml.model.latent_gp import JITTER, LatentGP
 from distpaml.model.posterior import Posterior
 
@@ -18,6 +19,18 @@ def double(*shape: int, generator: torch.Generator | None = None) -> Tensor:
 def kernel(a: Tensor, b: Tensor) -> Tensor:
     """exp(-|a - b|^2 / 2), difference by difference: [N, D], [M, D] -> [N, M]."""
     return torch.exp(-0.5 * (a[:, None] - b[None]).square().sum(-1))
+
+
+def log_correction(mean: Tensor, variance: Tensor, z: Tensor) -> Tensor:
+    """delta [..., L, L] = log E2 - log e1 - log e1' under h ~ N(mean, diag variance), both [..., Q]; z [L, Q]."""
+    left, right = correction_factors(mean, variance, z)
+    return left @ right.mT
+
+
+def expected_kernel_product(mean: Tensor, variance: Tensor, z: Tensor) -> Tensor:
+    """E2 [..., L, L] under h ~ N(mean, diag variance), both [..., Q]; z [L, Q]."""
+    e1 = expected_kernel(mean, variance, z)
+    return e1.unsqueeze(-1) * e1.unsqueeze(-2) * log_correction(mean, variance, z).exp()
 
 
 def hermite(mean: Tensor, variance: Tensor, order: int) -> tuple[Tensor, Tensor]:

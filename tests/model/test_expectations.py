@@ -4,9 +4,9 @@ from decimal import Decimal, localcontext
 
 import pytest
 import torch
-from dense import double, hermite, kernel
+from dense import double, expected_kernel_product, hermite, kernel, log_correction
 
-from distpaml.model.expectations import Coefficients, expected_kernel, expected_kernel_product, log_correction, rbf
+from distpaml.model.expectations import Coefficients, expected_kernel, rbf
 
 
 def latent_problem(latent: int, size: float) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:

@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 import torch
 from cart_pole_data import cart_poles
+from dense import expected_kernel_product
 from scipy.optimize import minimize_scalar
 
 from distpaml.data import Dataset
-from distpaml.model.expectations import expected_kernel, expected_kernel_product, rbf
-from distpaml.model.inference import BLOCK, best_log_ratio, coarse_starts, infer, predictive_log_ratio
+from distpaml.model.expectations import expected_kernel, rbf
+from distpaml.model.inference import BLOCK, coarse_starts, infer
 from distpaml.model.latent_gp import RATIO_SPREAD
+from distpaml.model.noise_ratio import best_log_ratio
 from distpaml.model.posterior import Latents, Posterior
 
 NEW = np.array([[1.0, 1.0], [2.0, 1.2], [4.0, 0.8]])
@@ -97,16 +99,6 @@ def test_it_agrees_with_a_long_optimisation_of_the_exact_bound(request, cartpole
         assert ((t / best_t > 0.6) & (t / best_t < 1.7)).all()
 
 
-@pytest.mark.parametrize(("misfit", "numbers"), [(0.0, 0), (1e-12, 40), (3.0, 400), (500.0, 396), (4e9, 396), (7.0, 4)])
-def test_the_best_noise_ratio_is_that_of_a_search(misfit, numbers):
-    def loss(log_ratio):
-        return 0.5 * (misfit * np.exp(-log_ratio) + numbers * log_ratio + (log_ratio / RATIO_SPREAD) ** 2)
-
-    found = best_log_ratio(*(torch.tensor(float(v), dtype=torch.float64) for v in (misfit, numbers))).item()
-    best = minimize_scalar(loss, bounds=(-60.0, 60.0), method="bounded", options={"xatol": 1e-9}).x
-    assert found == pytest.approx(best, abs=1e-4)
-
-
 def test_noise_ratios_of_training_tasks_are_found_again(fitted_with_task_noise, cartpole_data):
     """Those of the bound, at the latents that were found."""
     model, found = fitted_with_task_noise, fitted_with_task_noise.infer(cartpole_data)
@@ -134,13 +126,6 @@ def test_noise_ratios_for_predictions_are_those_of_the_largest_predictive_densit
         best = minimize_scalar(loss, bounds=(-20.0, 20.0), method="bounded", options={"xatol": 1e-9})
         assert loss(np.log(ratio)) - best.fun < 0.15  # not knowing h adds a little variance
         assert loss(0.0) - best.fun > 0.2, "another ratio would do as well"
-
-
-def test_a_task_without_data_has_the_noise_of_a_typical_one(fitted_with_task_noise):
-    zeros = torch.zeros(2, 5, 4, dtype=torch.float64)
-    none = torch.zeros(2, 5, dtype=torch.bool)
-    found = predictive_log_ratio(zeros, zeros + 1.0, fitted_with_task_noise.posterior.noise, none)
-    assert found.tolist() == pytest.approx([0.0, 0.0], abs=1e-9)
 
 
 def test_a_task_that_the_model_cannot_follow_gets_a_large_noise(fitted_with_task_noise, cartpole_data):

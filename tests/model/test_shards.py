@@ -4,11 +4,10 @@ from copy import deepcopy
 
 import pytest
 import torch
-from dense import double, kernel
+from dense import double, expected_kernel_product, kernel
 
 from distpaml.model import shards
 from distpaml.model.collapsed import CollapsedBound, safe_cholesky
-from distpaml.model.expectations import expected_kernel_product
 from distpaml.model.shards import BoundInputs, Cotangent, LocalShards, Shard
 
 COUNTS = [3, 1, 5, 2, 4]

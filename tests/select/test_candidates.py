@@ -9,9 +9,9 @@ from tiny import rounds_of, tiny
 from distpaml import seeds
 from distpaml.data.tasks import TaskSet
 from distpaml.model.meta_model import MetaModel
-from distpaml.runtime.local import LocalScorer
 from distpaml.select.candidates import descriptor_pool, fine_pool, latent_grid
 from distpaml.select.methods import get_method
+from distpaml.select.scoring import UtilityScorer
 
 MEAN = np.array([[-1.0, 0.0], [1.0, 0.5], [0.0, -1.0]])
 VARIANCE = np.array([[1e-3, 2e-3], [3e-3, 1e-3], [2e-3, 2e-3]])
@@ -61,7 +61,7 @@ def test_the_latent_grid_reaches_beyond_the_embeddings_and_keeps_what_decodes_in
 def test_literal_paml_picks_what_the_formula_says(pinned):
     config = tiny("method=paml", "selection.per_dimension=40", "selection.slack=10")
     data = rounds_of()[0].data
-    selection = get_method(TaskSet(config)).choose(pinned, data, LocalScorer(config).best)
+    selection = get_method(TaskSet(config)).choose(pinned, data, UtilityScorer(config.utility).best)
     points = grid_by_hand(10.0, 40)
     decoded = decoded_by_hand(points)
     valid = ((decoded >= LOW) & (decoded <= HIGH)).all(axis=1)

@@ -2,13 +2,14 @@ from itertools import accumulate
 
 import numpy as np
 import pytest
-from tiny import parts, rounds_of, run_loop, tiny
+from tiny import rounds_of, run_loop, tiny
 
 from distpaml.catalogue import DEFAULT, METHODS
 from distpaml.data import Dataset, designs
 from distpaml.data.tasks import TaskSet
 from distpaml.domains.box import bounds
 from distpaml.errors import UserError
+from distpaml.runtime.local import local_parts
 from distpaml.select.candidates import placing
 from distpaml.select.context import Embedded
 from distpaml.select.methods import get_method
@@ -23,7 +24,7 @@ def test_methods_of_a_seed_share_initial_tasks_controls_and_test_data(experiment
     seen = {}
     for method in METHODS:
         config = tiny(f"method={method}", "seed=5", experiment=experiment)
-        simulator, task_set = parts(config)[0], TaskSet(config)
+        simulator, task_set = local_parts(config)[0], TaskSet(config)
         initial, test = simulator.simulate(task_set.initial()).result(), simulator.simulate(task_set.test()).result()
         seen[method] = [initial.inputs, initial.targets, initial.descriptors, test.inputs, test.targets]
     assert not set(map(tuple, task_set.initial().starts)) & set(map(tuple, task_set.test().starts))
@@ -31,7 +32,7 @@ def test_methods_of_a_seed_share_initial_tasks_controls_and_test_data(experiment
         for mine, paml in zip(arrays, seen["paml"], strict=True):
             np.testing.assert_array_equal(mine, paml)
     another = tiny("seed=6", experiment=experiment)
-    other = parts(another)[0].simulate(TaskSet(another).test()).result()
+    other = local_parts(another)[0].simulate(TaskSet(another).test()).result()
     assert not np.array_equal(other.inputs, seen["paml"][3])
 
 
@@ -63,7 +64,7 @@ def test_uni_draws_by_the_number_of_the_task():
 def test_choices_can_be_made_again_from_what_a_round_leaves(overrides):
     rounds = rounds_of(*overrides)
     config = tiny(*overrides)
-    method, scorer = get_method(TaskSet(config)), parts(config)[2]
+    method, scorer = get_method(TaskSet(config)), local_parts(config)[2]
     so_far = accumulate((round.data for round in rounds), Dataset.append)
     for before, data, after in zip(rounds, so_far, rounds[1:], strict=False):
         again = method.choose(before.model, data, scorer.best)
@@ -103,13 +104,13 @@ def test_paml_set_takes_the_most_surprising_descriptor():
 )
 def test_a_method_ranks_by_its_own_utility_unless_another_is_named(overrides, utility):
     config = tiny(*overrides)
-    assert config.utility == parts(config)[2].name == utility
+    assert config.utility == local_parts(config)[2].name == utility
 
 
 def test_selection_candidates_wins_over_the_method():
     swapped = get_method(TaskSet(tiny("method=paml", "selection.candidates=descriptor-pool")))
     before, after = rounds_of("method=paml-pool")[:2]
-    selection = swapped.choose(before.model, before.data, parts(tiny("method=paml"))[2].best)
+    selection = swapped.choose(before.model, before.data, local_parts(tiny("method=paml"))[2].best)
     np.testing.assert_array_equal(selection.descriptors[0], after.record.added[0].descriptor)
 
 
@@ -117,7 +118,7 @@ def test_the_second_of_a_batch_knows_of_the_first():
     config = tiny("method=paml-pool", "selection.batch=3")
     first = run_loop(config)[0]
     method = get_method(TaskSet(config))
-    selection = method.choose(first.model, first.data, parts(config)[2].best)
+    selection = method.choose(first.model, first.data, local_parts(config)[2].best)
     candidates = candidates_of(method, first)
     context = known_by(first.model)
     for descriptor, latent, utility in zip(selection.descriptors, selection.latents, selection.utilities, strict=True):
@@ -134,7 +135,7 @@ def test_the_second_of_a_batch_knows_of_the_first():
 def test_the_oracle_is_trained_on_the_test_tasks_and_chooses_nothing():
     (only,) = rounds_of("method=oracle")
     config = tiny("method=oracle")
-    test = parts(config)[0].simulate(TaskSet(config).test()).result()
+    test = local_parts(config)[0].simulate(TaskSet(config).test()).result()
     np.testing.assert_array_equal(only.data.targets, test.targets)
     assert (only.record.round, only.record.tasks) == (0, 4)
     assert only.record.rmse == pytest.approx(only.record.rmse_paper)

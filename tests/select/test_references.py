@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from tiny import parts, rounds_of, tiny
+from tiny import rounds_of, tiny
 
 from distpaml.data.tasks import TaskSet
 from distpaml.errors import UserError
+from distpaml.runtime.local import local_parts
 from distpaml.select.methods import get_method
 from distpaml.select.references import REFERENCES, reference_descriptors
 
@@ -58,7 +59,7 @@ def test_a_target_moves_the_choice_of_utilities_that_average_over_the_domain():
     chosen = {}
     for target in ("[0.5, 1]", "[4.5, 5]"):
         config = tiny("selection.utility=predictive_variance", f"selection.target.pole_mass={target}")
-        selection = get_method(TaskSet(config)).choose(first.model, first.data, parts(config)[2].best)
+        selection = get_method(TaskSet(config)).choose(first.model, first.data, local_parts(config)[2].best)
         chosen[target] = selection.descriptors[0]
     assert not np.array_equal(*chosen.values())
 
