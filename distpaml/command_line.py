@@ -30,13 +30,13 @@ def called(name: str) -> str:
     return sys.argv[0] if sys.argv[0].startswith("distpaml ") else f"python -m distpaml.{name}"
 
 
-def add_config(parser: ArgumentParser, known: str, examples: str) -> None:
+def add_config(parser: ArgumentParser, known: str, examples: str, default: str = "cartpole") -> None:
     """The words of a command, `CONFIG KEY=VALUE…`, and --config for those who prefer an option."""
     parser.add_argument(
         "words",
         nargs="*",
         metavar="CONFIG | KEY=VALUE",
-        help=f"a YAML file or one of {known}; then overrides such as {examples}",
+        help=f"a YAML file or one of {known} (default: {default}); then overrides such as {examples}",
     )
     parser.add_argument("--config", metavar="CONFIG", help="the same as the first word")
 

@@ -96,7 +96,8 @@ def locked(folder: Path, other: str, patience: float = 0.0) -> Iterator[None]:
         folder.mkdir(parents=True, exist_ok=True)
         os.close(_regular(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW))
     except (OSError, ValueError) as error:
-        said = getattr(error, "strerror", None) or error
+        is_file = isinstance(error, FileExistsError | NotADirectoryError)
+        said = "a file is in the way" if is_file else getattr(error, "strerror", None) or error
         raise UserError(f"{folder} cannot be written: {said}; choose another directory.") from error
     lock = FileLock(folder / "lock", patience, thread_local=False, poll_interval=0.02, fallback_to_soft=False)
     try:

@@ -78,7 +78,7 @@ def _collected(sources: Sequence[Path]) -> list["Run"]:
     for path in paths:
         if not os.path.isdir(path) and not (os.path.isfile(path) and path.suffix in FORMATS):
             raise UserError(
-                f"{path} is not a directory; name that of a sweep or of a run."
+                f"{path} is not a directory of a sweep or a run, nor a .csv or .parquet file of results."
                 if path.suffix not in FORMATS
                 else f"{path} is not a file; name one that python -m distpaml.results wrote."
             )

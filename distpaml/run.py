@@ -18,6 +18,7 @@ from rich.table import Table
 from distpaml.catalogue import HEADLINES, SHORT_UNITS, planned_rounds
 from distpaml.command_line import Parser, add_config, called, config_and_overrides, shown_path
 from distpaml.config import ExperimentConfig, load, shipped
+from distpaml.config.load import worked_examples
 from distpaml.domains import SimulationError
 from distpaml.errors import UserError, printable
 from distpaml.failures import FILE, described, keep, text_of
@@ -33,7 +34,7 @@ ROOMY = 100
 
 def main(arguments: list[str] | None = None) -> int:
     parser = Parser(prog=called("run"), description="Run one experiment, or continue it.")
-    add_config(parser, ", ".join(shipped()), "seed=3 or model.inducing=100")
+    add_config(parser, ", ".join(shipped() | worked_examples()), "seed=3 or model.inducing=100")
     parser.add_argument("--out", metavar="DIR", help="the run's directory (default: runs/NAME-METHOD-SEED)")
     parser.add_argument("--quick", action="store_true", help="shrink the experiment to about a minute")
     parser.add_argument(
@@ -43,7 +44,10 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--verbose", action="store_true", help="print the traceback of an error in your own code")
     parser.add_argument(
-        "--wandb", choices=("auto", "online", "offline", "off"), default="auto", help="as in a sweep (default: auto)"
+        "--wandb",
+        choices=("auto", "online", "offline", "off"),
+        default="auto",
+        help="whether W&B gets the rounds; auto (the default): online where there is a key, else offline",
     )
     options = parser.parse_intermixed_args(arguments)
     console = Console(highlight=False)

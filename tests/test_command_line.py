@@ -81,7 +81,9 @@ def test_explain_from_the_shell():
 
 
 def test_check_names_what_it_checked(tmp_path):
-    assert distpaml("check", "cartpole").stdout == "cartpole keeps the contract of a domain in variant paper, code\n"
+    assert (
+        distpaml("check", "cartpole").stdout == "cartpole keeps the contract of a domain in variants paper and code\n"
+    )
     assert (
         distpaml("check", "--config", "cartpole_partial").stdout == "cartpole_partial keeps the contract of a domain\n"
     )

@@ -87,7 +87,7 @@ def fail(options: Namespace) -> None:
     experiment = _load(options)
     event = experiment.fail(options.id, " ".join(options.reason))
     others = experiment.declaration.selection.retry_after
-    say(f"Task {event.id} failed: {event.reason}. It may come back after {others} others were observed.")
+    say(f"Task {event.id} failed: {event.reason}. It may come back once {others} others have been observed.")
 
 
 def status(options: Namespace) -> None:
@@ -133,8 +133,8 @@ def _parser() -> Parser:
                 "--dir", default=".", metavar="DIR", help="the experiment; the working folder unless given"
             )
     parsers["new"].add_argument("directory", metavar="DIR", help="a new directory")
-    parsers["new"].add_argument("declaration", metavar="FILE", help="a YAML file")
-    parsers["new"].add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="such as dt=0.05")
+    parsers["new"].add_argument("declaration", metavar="FILE", help="its declaration, a YAML file")
+    parsers["new"].add_argument("overrides", nargs="*", default=[], metavar="KEY=VALUE", help="such as dt=0.05")
     parsers["ask"].add_argument("-n", type=int, default=1, help="how many tasks; 1 unless given")
     for name in ("tell", "fail"):
         parsers[name].add_argument("id", type=int, metavar="ID", help="the task's number")
@@ -149,6 +149,8 @@ def _parser() -> Parser:
 def _load(options: Namespace) -> "Experiment":
     from distpaml.ask_tell.experiment import Experiment
 
+    if options.dir == "." and not Path("experiment.yaml").exists():
+        raise UserError("The working folder is not the directory of an experiment; name that with --dir DIR.")
     return Experiment.load(options.dir)
 
 

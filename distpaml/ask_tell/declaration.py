@@ -28,13 +28,13 @@ class ChoiceConfig(Section):
     """How the next task is chosen."""
 
     utility: Annotated[str, Field(min_length=1)] = DEFAULT.utility
-    """What is maximised: the name of a utility, or one's own as `module:function`."""
+    """What is maximised: the name of a utility, or your own as `module:function`."""
     pool_size: Annotated[int, Field(ge=1, le=100_000)] = 2000
     """Descriptors that are compared, unless all can be listed."""
     target: dict[str, Interval] = Field(default_factory=dict)
     """Tasks that count: intervals of numeric descriptors by name; utilities that average over tasks keep to these."""
     retry_after: Positive = 3
-    """A failed task is not asked again before so many others were observed, unless nothing else is left."""
+    """A failed task is not asked for again until so many others have been observed, unless nothing else is left."""
 
 
 class PromptFit(FitConfig):

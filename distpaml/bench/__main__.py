@@ -40,7 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
         if options.json:
             write(options.json, results)
     except UserError as error:
-        print(error, file=sys.stderr)
+        print(f"error: {error}", file=sys.stderr)
         return 2
     return 0
 

@@ -4,13 +4,13 @@ import sys
 
 from distpaml.command_line import Parser, add_config, called, config_and_overrides, print_data
 from distpaml.config.explain import explained
-from distpaml.config.load import load, shipped
+from distpaml.config.load import load, shipped, worked_examples
 from distpaml.errors import UserError
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = Parser(prog=called("config"), description="Print an experiment as YAML, with every key resolved.")
-    add_config(parser, ", ".join(shipped()), "model.inducing=100")
+    add_config(parser, ", ".join(shipped() | worked_examples()), "model.inducing=100")
     parser.add_argument("--quick", action="store_true", help="shrink the experiment to about a minute")
     parser.add_argument("--explain", action="store_true", help="say what every key means")
     options = parser.parse_intermixed_args(arguments)

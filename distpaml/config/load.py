@@ -13,7 +13,7 @@ from distpaml.config.validation_errors import checked, shown
 from distpaml.config.yaml_loader import DEEPEST, LONGEST_KEY
 from distpaml.config.yaml_text import line_of, parse_value, read
 from distpaml.errors import UserError
-from distpaml.names import nearest
+from distpaml.names import near, nearest
 
 QUICK = {
     "rounds": 5,
@@ -61,14 +61,19 @@ class Source:
             path = Path(config)
             name = str(path)
         if not os.path.exists(path):  # False also where the name is too long or malformed
-            known = nearest(path.stem, named)
-            raise UserError(f"{shown(str(config))} is neither a file nor a shipped experiment{known}.")
+            raise UserError(f"{shown(str(config))} is neither a file nor a shipped experiment{_meant(path, named)}.")
+        if path.suffix == ".xml":
+            raise UserError(
+                f"{path} is a model; `python -m distpaml.domains.inspect {path}` prints a YAML file to start from."
+            )
         return cls(name, anchored(read(path), path.parent), path)
 
     def load(self, overrides: Sequence[str] | Mapping[str, Any] = (), quick: bool = False) -> ExperimentConfig:
         """One experiment, see `load`."""
         tree = _shrunk(self.tree) if quick else self.tree
         written_by = {}
+        if isinstance(overrides, str):
+            raise UserError(f"The overrides should be a list, such as [{shown(overrides)}].")
         if isinstance(overrides, Mapping):
             changes = [(_text(key, value), key, value) for key, value in overrides.items()]
         else:
@@ -85,6 +90,16 @@ class Source:
         return checked(ExperimentConfig, tree, where)
 
 
+def _meant(path: Path, named: Mapping[str, Path]) -> str:
+    """The end of the sentence about a config that is not there: the file that may be meant, or what is shipped."""
+    folder = path.parent
+    if path.suffix in (".yaml", ".yml") and os.path.isdir(folder) and os.access(folder, os.R_OK):
+        files = [str(folder / name) for name in sorted(os.listdir(folder)) if name.endswith((".yaml", ".yml"))]
+        if found := near(str(path), files):
+            return f"; the nearest is {found}"
+    return nearest(path.stem, named)
+
+
 def shipped() -> dict[str, Path]:
     """The experiments of the paper that come with distpaml: name → YAML file."""
     folder = Path(str(files("distpaml") / "experiments"))
@@ -92,7 +107,7 @@ def shipped() -> dict[str, Path]:
 
 
 def worked_examples() -> dict[str, Path]:
-    """Families from data that come with distpaml, to begin one's own with: name → YAML file."""
+    """Families from data that come with distpaml, to begin your own with: name → YAML file."""
     folder = Path(str(files("distpaml") / "examples"))
     return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
 

@@ -50,7 +50,7 @@ class ModelConfig(Section):
     decoder_samples: Moderate = 4
     """Fixed samples of the latents in the decoder's term of the bound; they come in antithetic pairs."""
     network: Annotated[str, Field(min_length=1)] = "mlp"
-    """Encoder and decoder of images: `mlp` (the paper's), `conv`, or one's own as `module:Class`."""
+    """Encoder and decoder of images: `mlp` (the paper's), `conv`, or your own as `module:Class`."""
 
     @model_validator(mode="before")
     @classmethod
@@ -107,11 +107,11 @@ class SelectionConfig(Section):
     pool_size: Annotated[int, Field(ge=1, le=1_000_000)] = 2000
     """Descriptors in a descriptor set."""
     utility: Annotated[str, Field(min_length=1)] | None = None
-    """What is maximised: the name of a utility, one's own as `module:function`, or null: what the method says."""
+    """What is maximised: the name of a utility, your own as `module:function`, or null: what the method says."""
     batch: Moderate = 1
     """Tasks chosen at once."""
     choices: List[List[float]] | None = None
-    """One's own set of descriptors to choose from, a row of numbers each, in the order of the descriptor."""
+    """Your own set of descriptors to choose from, a row of numbers each, in the order of the descriptor."""
     target: dict[str, Interval] | List[List[float]] = Field(default_factory=dict)
     """Tasks that count, to which utilities that average over tasks keep: intervals of descriptors by name, or rows of
     descriptors, such as a sample of the tasks to come."""

@@ -37,7 +37,7 @@ class DomainConfig(FamilyConfig):
     """The family of systems. What is not given comes from the domain, so that a written config is complete."""
 
     name: str = Field(default_factory=lambda data: _default_name(data))
-    """`cartpole`, `pendubot`, `cart_double_pole`, or one's own as `module:Class`; of a family from data, any name."""
+    """`cartpole`, `pendubot`, `cart_double_pole`, or your own as `module:Class`; of a family from data, any name."""
     variant: str = Field(default_factory=lambda data: _domain(data).variants[0])
     """How to read the paper where its text and its released code differ: `paper` or `code`."""
     box: dict[str, Interval] = Field(default_factory=lambda data: dict(_domain(data).box))

@@ -23,7 +23,6 @@ _SHOULD = {
     "float_type": "should be a number",
     "string_type": "should be text",
     "string_too_short": "should not be empty",
-    "missing": "should be given",
     "invalid_key": "should be text, not a key of another type",
 }
 LONGEST = 120
@@ -67,6 +66,8 @@ def _sentence(
     elif fault["type"] == "choice" and "value" not in context and "below" in context:
         valid = [_dotted([*fault["loc"], choice]) for choice in context["choices"]]
         said = f"{key} (here {shown(value)}) is not a key{_nearest_key(key, valid)}"
+    elif fault["type"] == "missing":
+        said = f"{key} is missing"
     else:
         said = f"{key} is {shown(value)} but {_should(fault, context, value)}"
     more = len(faults) - 1

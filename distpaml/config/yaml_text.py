@@ -65,7 +65,7 @@ def parse(text: str, source: str) -> dict[str, Any]:
     """The mapping in a YAML text."""
     tree = parse_value(text, source)
     if not isinstance(tree, dict):
-        found = "empty" if tree is None else f"a {type(tree).__name__}"
+        found = "empty" if tree is None else "text" if isinstance(tree, str) else f"a {type(tree).__name__}"
         raise UserError(f"{source} should be a YAML mapping of keys to values, but is {found}.")
     return tree
 

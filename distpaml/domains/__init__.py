@@ -1,4 +1,4 @@
-"""The task domains: the paper's by name, one's own as `module:Class`.
+"""The task domains: the paper's by name, your own as `module:Class`.
 
 MuJoCo and dm_control are imported when a model is built, so that names and boxes can be read at once.
 """
@@ -40,7 +40,7 @@ def get_domain(name: str) -> type[Domain]:
         return _imported(name)
     if name not in DOMAINS:
         known = nearest(name, DOMAINS)
-        raise UserError(f"domain.name is {name!r}, but there is no such domain{known}, or one's own as module:Class.")
+        raise UserError(f"domain.name is {name!r}, but there is no such domain{known}, or your own as module:Class.")
     return DOMAINS[name]
 
 

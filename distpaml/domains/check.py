@@ -15,7 +15,7 @@ from distpaml.failures import described
 def main(arguments: list[str] | None = None) -> int:
     """Print a sentence per fault; 0 if there is none, 1 if there are, 2 if there is no such domain."""
     parser = Parser(prog=called("domains.check"), description="Does a domain keep its contract?")
-    parser.add_argument("name", nargs="?", metavar="CONFIG", help="a domain, one's own as module:Class, or a YAML file")
+    parser.add_argument("name", nargs="?", metavar="CONFIG", help="a domain, your own as module:Class, or a YAML file")
     parser.add_argument("--config", metavar="CONFIG", help="the same as the first word")
     options = parser.parse_args(arguments)
     try:
@@ -40,7 +40,8 @@ def main(arguments: list[str] | None = None) -> int:
             say(f"{name}, variant {variant}: {sentence}")
         faults += len(sentences)
     if not faults:
-        say(f"{name} keeps the contract of a domain in variant {', '.join(domain.variants)}")
+        variants = " and ".join(domain.variants)
+        say(f"{name} keeps the contract of a domain in variant{'s' if len(domain.variants) > 1 else ''} {variants}")
     return 1 if faults else 0
 
 
@@ -50,7 +51,7 @@ def _family(name: str) -> Domain | None:
         return None
     from distpaml.config.load import load, shipped, worked_examples
 
-    if not name.endswith((".yaml", ".yml")) and name not in shipped() | worked_examples():
+    if not name.endswith((".yaml", ".yml", ".xml")) and name not in shipped() | worked_examples():
         return None
     return load(name).domain.make()
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from distpaml.command_line import Parser, called, print_data, say
+from distpaml.command_line import Parser, called, counted, print_data, say
 from distpaml.domains.elements import Address, attributes, is_open, names_of, number
 from distpaml.domains.model_files import ModelError, label_of, read_model
 from distpaml.errors import UserError
@@ -40,13 +40,18 @@ SUGGESTED = 3
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = Parser(prog=called("domains.inspect"), description="What of a model can be varied, and a YAML file.")
-    parser.add_argument("model", help="an MJCF file, dm_control:NAME, gymnasium:NAME, or a YAML file with a family")
-    parser.add_argument("--all", action="store_true", help="list every number, not only those one would want to vary")
-    parser.add_argument(
-        "--try", dest="attempt", action="store_true", help="simulate the corners of the box, draw a film strip"
+    parser = Parser(
+        prog=called("domains.inspect"), description="What can be varied in a model, and a YAML file to start from."
     )
-    parser.add_argument("--out", metavar="FILE", help="where to draw the film strip; NAME-corners.png unless given")
+    parser.add_argument("model", help="an MJCF file, dm_control:NAME, gymnasium:NAME, or a YAML file with a family")
+    parser.add_argument("--all", action="store_true", help="list every number, not only those you are likely to vary")
+    parser.add_argument(
+        "--try",
+        dest="attempt",
+        action="store_true",
+        help="simulate the corners of the box and draw a film strip, as for a YAML file",
+    )
+    parser.add_argument("--out", metavar="FILE", help="where to draw the film strip (default: NAME-corners.png)")
     options = parser.parse_args(arguments)
     try:
         if (family := _loaded(options.model)) is not None:
@@ -65,8 +70,9 @@ def _inspect(source: str, everything: bool, attempt: bool, out: str | None) -> i
         raise UserError(f"{source} cannot be used: {error}.") from error
     except ValueError as error:
         raise UserError(f"{source} cannot be compiled: {' '.join(str(error).split())}.") from error
-    parts = f"{model.njnt} joints, {model.nu} actuators, {model.nbody - 1} bodies, timestep {model.opt.timestep:g} s"
-    say(f"# {label_of(source)}: {parts}")
+    bodies = "1 body" if model.nbody == 2 else f"{model.nbody - 1} bodies"  # the world is none
+    parts = f"{counted(model.njnt, 'joint')}, {counted(model.nu, 'actuator')}, {bodies}"
+    say(f"# {label_of(source)}: {parts}, timestep {model.opt.timestep:g} s")
     for address, value in listed(spec, everything):
         say(f"#   {address:<40} {value}")
     library = source.startswith(("dm_control:", "gymnasium:"))

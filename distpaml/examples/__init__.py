@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from distpaml import Experiment
+from distpaml.errors import UserError
 
 Columns = Mapping[str, Any]
 
@@ -48,7 +49,7 @@ def learn_and_forecast(
     attempt: Callable[[Any], Columns],
     untried: Mapping[str, Any],
 ) -> tuple[float, float]:
-    """Learn from so many tasks, then forecast_errors a forecast for one that was not among them."""
+    """Learn from so many tasks, then print the errors of a forecast for one that was not among them."""
     error, still = forecast_errors(ask_and_tell(declaration, directory, tasks, attempt), untried, attempt(untried))
     print(f"forecast for {untried}: error {error:.3f}, of one that nothing moves {still:.3f}")
     return error, still
@@ -56,6 +57,9 @@ def learn_and_forecast(
 
 def command(main: Callable[[str, int], Any], usage: str | None) -> None:
     """`DIR [TASKS]` on the command line."""
-    if not 2 <= len(sys.argv) <= 3:
+    if not 2 <= len(sys.argv) <= 3 or sys.argv[1].startswith("-"):
         sys.exit(usage)
-    main(sys.argv[1], int(sys.argv[2]) if len(sys.argv) == 3 else 8)
+    try:
+        main(sys.argv[1], int(sys.argv[2]) if len(sys.argv) == 3 else 8)
+    except UserError as error:
+        sys.exit(f"error: {error}")

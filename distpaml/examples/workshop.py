@@ -60,6 +60,6 @@ def attempt(experiment: Experiment, folder: Path, robot: subprocess.Popen, id: i
 
 
 if __name__ == "__main__":
-    if not 2 <= len(sys.argv) <= 3:
+    if not 2 <= len(sys.argv) <= 3 or sys.argv[1].startswith("-"):
         sys.exit(__doc__)
     main(Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) == 3 else 6)

@@ -99,7 +99,7 @@ def get_network(name: str) -> type[Network]:
     if name in NETWORKS:
         return NETWORKS[name]
     if ":" not in name:
-        raise UserError(f"model.network is {name!r}, but should be {', '.join(NETWORKS)} or one's own as module:Class.")
+        raise UserError(f"model.network is {name!r}, but should be {', '.join(NETWORKS)} or your own as module:Class.")
     found = load_object(name, "model.network")
     if not (isinstance(found, type) and issubclass(found, Network)):
         raise UserError(f"model.network is {name!r}, but that is not a subclass of distpaml.model.networks.Network.")

@@ -49,7 +49,7 @@ def _continue(sweep: "Sweep") -> str:
 def _parser() -> Parser:
     parser = Parser(prog=called("sweep"), description="Run many experiments, or continue them.")
     overrides = "seeds=5, methods=[uni,lhs], grid.model.inducing=[100,300] or rounds=8"
-    add_config(parser, ", ".join(shipped_sweeps()), overrides)
+    add_config(parser, ", ".join(shipped_sweeps()), overrides, default="quickstart")
     parser.add_argument(
         "--out", metavar="DIR", help="a folder that all machines share, or s3://… (default: sweeps/NAME-TIME)"
     )

@@ -36,6 +36,13 @@ TAKEN = [
 ]
 
 
+def test_a_key_that_is_missing_is_named(tmp_path):
+    declaration = declared()
+    del declaration["states"]
+    with pytest.raises(UserError, match=r"In the declaration, states is missing\."):
+        Experiment(declaration, tmp_path / "lab")
+
+
 @pytest.mark.parametrize(("changes", "said"), REFUSED)
 def test_what_cannot_be_computed_with_is_refused(tmp_path, changes, said):
     with pytest.raises(UserError, match=said) as caught:

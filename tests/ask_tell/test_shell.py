@@ -49,7 +49,7 @@ def test_a_whole_session(bench, shell):
         "Still out: 2.\n"
     )
     assert shell("fail", "2", "the", "spring", "broke", "--dir", "lab") == (
-        "Task 2 failed: the spring broke. It may come back after 3 others were observed.\n"
+        "Task 2 failed: the spring broke. It may come back once 3 others have been observed.\n"
     )
     assert shell("attach", "more.npz", "mass=1.5", "stiffness=2", "--dir", "lab") == (
         "Task 3: 24 transitions are kept.\nNothing is out.\n"
@@ -73,7 +73,7 @@ def test_a_whole_session(bench, shell):
 @pytest.mark.parametrize(
     "words, message",
     [
-        (("ask",), "error: . is not the directory of an experiment: it has no experiment.yaml.\n"),
+        (("ask",), "error: The working folder is not the directory of an experiment; name that with --dir DIR.\n"),
         (("new", "lab", "nowhere.yaml"), "error: nowhere.yaml cannot be read: No such file or directory.\n"),
         (("new", "lab", "spring.yaml", "seeed=1"), "seeed (here 1) is not a key; the nearest is seed.\n"),
     ],

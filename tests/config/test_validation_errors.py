@@ -20,6 +20,7 @@ BAD_OVERRIDES = [  # overrides → what the sentence must contain
     (["seed=-1"], ["seed is -1", "greater than or equal to 0"]),
     (["seed.x=1"], ["'seed.x=1'", "seed is {'x': 1}", "whole number"]),
     (["seed=" + "9" * 5000], ["cannot be read"]),
+    ("seed=1", ["should be a list, such as ['seed=1']"]),
     (["initial=0"], ["initial is 0", "greater than or equal to 1"]),
     (["method=pamll"], ["method is 'pamll'", "paml-pool", "nearest is paml"]),
     (["method=[paml]"], ["method is ['paml']", "should be text"]),
@@ -127,7 +128,7 @@ BAD_FILES = [  # contents → what the sentence must contain beside the file's n
     (b"", ["empty"]),
     (b"# nothing but a comment\n", ["empty"]),
     (b"- 1\n- 2\n", ["mapping", "list"]),
-    (b"cartpole", ["mapping", "str"]),
+    (b"cartpole", ["mapping", "is text"]),
     (b"seed: [1\n", ["not valid YAML", "line 2"]),
     (b"seed: 1\nmodel: {}\nseed: 2\n", ["'seed' appears twice", "line 3"]),
     (b"model: {inducing: 1, 'inducing': 2}\n", ["'inducing' appears twice"]),
@@ -155,13 +156,17 @@ def test_a_bad_file_is_one_sentence(tmp_path, contents, fragments):
         _is_sentence_with(str(caught.value), [str(path), *fragments])
 
 
-def test_files_that_are_not_there(tmp_path):
+def test_files_that_are_not_there_or_not_configs(tmp_path):
+    for name in ("mine.yaml", "arm.xml"):
+        (tmp_path / name).touch()
     for config, fragments in [
         ("cartpol", ["'cartpol'", "neither a file nor", "nearest is cartpole"]),
         ("zzqq", ["'zzqq'", "pendubot"]),
         (tmp_path / "none.yaml", ["none.yaml", "neither"]),
         (tmp_path, [str(tmp_path), "Is a directory"]),
         ("/dev/zero", ["/dev/zero", "it is not a regular file"]),
+        (tmp_path / "mine.yml", ["neither", f"the nearest is {tmp_path / 'mine.yaml'}."]),
+        (tmp_path / "arm.xml", ["is a model", "distpaml.domains.inspect"]),
         ("x\0y", ["neither"]),
         ("n" * 5000, ["neither"]),
     ]:

@@ -30,7 +30,7 @@ def test_a_class_in_the_working_folder(folder):
 @pytest.mark.parametrize(
     "name, sentence",
     [
-        ("cartpol", "no such domain; the nearest is cartpole, or one's own as module:Class"),
+        ("cartpol", "no such domain; the nearest is cartpole, or your own as module:Class"),
         (
             "zzz",
             "no such domain; there are cartpole, cartpole_length, cartpole_short, pendubot, cart_double_pole, or",

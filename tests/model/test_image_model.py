@@ -321,5 +321,5 @@ def test_shipped_networks_keep_the_contract_at_any_size(name, height, width):
 
 
 def test_an_unknown_network_is_a_sentence():
-    with pytest.raises(UserError, match=r"model\.network is 'mpl', but should be mlp, conv or one's own"):
+    with pytest.raises(UserError, match=r"model\.network is 'mpl', but should be mlp, conv or your own"):
         make_network("mpl", 8, 8, 2, 0, torch.float64)
