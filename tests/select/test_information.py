@@ -58,7 +58,8 @@ def test_predictive_variance_is_the_fall_of_the_models_variance(context, pending
 
     outputs = range(len(context.posterior.noise))
     expected = [np.mean([total(d, pending) - total(d, [*pending, c]) for d in outputs]) for c in h]
-    np.testing.assert_allclose(predictive_variance(candidates(h), given), expected, rtol=5e-3, atol=1e-4 * max(expected))
+    fall = predictive_variance(candidates(h), given)
+    np.testing.assert_allclose(fall, expected, rtol=5e-3, atol=1e-4 * max(expected))
 
 
 @pytest.mark.parametrize("pending", PENDING)
