@@ -66,6 +66,9 @@ class Source:
             raise UserError(
                 f"{path} is a model; `python -m distpaml.domains.inspect {path}` prints a YAML file to start from."
             )
+        if os.path.isfile(path / "config.yaml"):
+            command = f"python -m distpaml.run {path / 'config.yaml'} --out {path}"
+            raise UserError(f"{path} is the directory of a run; `{command}` continues it.")
         return cls(name, anchored(read(path), path.parent), path)
 
     def load(self, overrides: Sequence[str] | Mapping[str, Any] = (), quick: bool = False) -> ExperimentConfig:

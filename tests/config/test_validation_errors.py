@@ -157,7 +157,8 @@ def test_a_bad_file_is_one_sentence(tmp_path, contents, fragments):
 
 
 def test_files_that_are_not_there_or_not_configs(tmp_path):
-    for name in ("mine.yaml", "arm.xml"):
+    (tmp_path / "run").mkdir()
+    for name in ("mine.yaml", "arm.xml", "run/config.yaml"):
         (tmp_path / name).touch()
     for config, fragments in [
         ("cartpol", ["'cartpol'", "neither a file nor", "nearest is cartpole"]),
@@ -167,6 +168,7 @@ def test_files_that_are_not_there_or_not_configs(tmp_path):
         ("/dev/zero", ["/dev/zero", "it is not a regular file"]),
         (tmp_path / "mine.yml", ["neither", f"the nearest is {tmp_path / 'mine.yaml'}."]),
         (tmp_path / "arm.xml", ["is a model", "distpaml.domains.inspect"]),
+        (tmp_path / "run", [f"`python -m distpaml.run {tmp_path / 'run' / 'config.yaml'} --out {tmp_path / 'run'}`"]),
         ("x\0y", ["neither"]),
         ("n" * 5000, ["neither"]),
     ]:
