@@ -75,12 +75,31 @@ def whiten(k: Tensor, inputs: BoundInputs, amplitude: Tensor, noise: Tensor, poo
         half = torch.linalg.solve_triangular(chol, correction, upper=False)
         square.add_(torch.linalg.solve_triangular(chol, half.T, upper=False))
     a = (0.5 * amplitude) * (square + square.T)
-    precision = a / noise[:, None, None]  # [D, L, L]
-    precision.diagonal(dim1=-2, dim2=-1).add_(1.0)
-    root = safe_cholesky(precision, "The posterior precision of the inducing points")
+    root = _roots(a, noise)
     v = amplitude.sqrt() * target.T.unsqueeze(-1)  # [D, L, 1]
-    w = torch.cholesky_solve(v, root).squeeze(-1) / noise[:, None]
+    w = torch.stack([torch.cholesky_solve(*pair) for pair in zip(v, root, strict=True)]).squeeze(-1) / noise[:, None]
     return Whitened(chol, a, root, w, (v.squeeze(-1) * w).sum(-1), each)
+
+
+def _roots(a: Tensor, noise: Tensor) -> Tensor:
+    """chol(I + a / s_d) [D, L, L], laid out by columns as LAPACK has them.
+
+    One output after the other, here and in `_inverses`: the cache holds one table, not D of them.
+    """
+    root = a.new_empty(len(noise), *a.shape).mT
+    for own, variance in zip(root, noise, strict=True):
+        precision = (a / variance).mT  # symmetric to the bit
+        precision.diagonal().add_(1.0)
+        own.copy_(safe_cholesky(precision, "The posterior precision of the inducing points"))
+    return root
+
+
+def _inverses(root: Tensor) -> Tensor:
+    """(root root')^-1 [D, L, L], laid out by rows; they are symmetric to the bit."""
+    inverse = torch.empty_like(root, memory_format=torch.contiguous_format)
+    for own, factor in zip(inverse, root, strict=True):
+        own.copy_(torch.cholesky_inverse(factor).mT)
+    return inverse
 
 
 class CollapsedBound(torch.autograd.Function):
@@ -104,7 +123,7 @@ class CollapsedBound(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         (g,) = grads
         white, (amplitude, noise, mass) = ctx.white, ctx.saved_tensors
-        inverse = torch.cholesky_inverse(white.root)  # W_d^-1 [D, L, L]
+        inverse = _inverses(white.root)  # W_d^-1 [D, L, L]
         over_noise = (1.0 / noise).sum()
         scaled_w = white.w / noise[:, None]
         g_a = torch.addmm(torch.tensordot(1.0 / noise, inverse, 1), scaled_w.T, white.w).mul_(-0.5)  # in a A

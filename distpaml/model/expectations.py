@@ -33,7 +33,8 @@ from torch import Tensor
 def rbf(a: Tensor, b: Tensor) -> Tensor:
     """exp(-|a - b|^2 / 2) for all pairs: [..., N, D], [..., M, D] -> [..., N, M]."""
     square_a, square_b = a.square().sum(-1), b.square().sum(-1)
-    return (a @ b.mT - 0.5 * (square_a[..., :, None] + square_b[..., None, :])).clamp(max=0.0).exp()
+    squares = square_a[..., :, None] + square_b[..., None, :]
+    return squares.mul_(-0.5).add_(a @ b.mT).clamp_(max=0.0).exp_()
 
 
 def expected_kernel(mean: Tensor, variance: Tensor, z: Tensor) -> Tensor:
