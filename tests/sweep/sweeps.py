@@ -34,8 +34,8 @@ class SweepProcess:
             text=True,
         )
 
-    def wait(self) -> "SweepProcess":
-        self.out, self.err = self.process.communicate(timeout=300)
+    def wait(self, seconds: float = 300.0) -> "SweepProcess":
+        self.out, self.err = self.process.communicate(timeout=seconds)
         self.code = self.process.returncode
         return self
 
