@@ -32,7 +32,7 @@ def folder(tmp_path):
 
 def run(folder, *words):
     command = [sys.executable, "-m", *words]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, env=os.environ)
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=400, env=os.environ)
 
 
 def test_a_run_names_the_line_and_keeps_the_traceback(folder):

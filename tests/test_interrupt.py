@@ -18,7 +18,7 @@ STOPPED = (130, "", "Stopped.\n")
 
 
 def python(folder, *words):
-    done = subprocess.run([sys.executable, *words], cwd=folder, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, *words], cwd=folder, capture_output=True, text=True, timeout=200)
     return done.returncode, done.stdout, done.stderr
 
 

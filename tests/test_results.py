@@ -96,7 +96,7 @@ def test_nothing_to_show_is_a_sentence(tmp_path):
 def test_the_command_writes_the_same_table(folder, tmp_path, suffix):
     out = tmp_path / f"x.{suffix}"
     command = [sys.executable, "-m", "distpaml.results", str(folder), "--out", str(out)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200)
     assert (done.returncode, done.stderr) == (0, "") and "6 rows" in done.stdout
     read = pd.read_csv(out) if suffix == "csv" else pd.read_parquet(out).drop(columns=["chosen", "config"])
     pd.testing.assert_frame_equal(read, distpaml.results(folder), check_dtype=False)

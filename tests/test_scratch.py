@@ -35,7 +35,7 @@ def test_what_a_killed_process_left_goes_when_the_next_begins_and_not_before():
         with temporary_folder() as folder:
             assert {path.name for path in scratch().glob("process-*")} == {folder.name, name.rpartition("/")[2]}
         process.kill()
-        process.wait(timeout=20)
+        process.wait(timeout=100)
     assert len(list(scratch().glob("process-*"))) == 1
     with temporary_folder() as folder:
         assert [path.name for path in scratch().glob("process-*")] == [folder.name]

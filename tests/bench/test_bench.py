@@ -35,7 +35,7 @@ def test_unknown_name_is_a_sentence(capsys):
 
 def test_unwritable_file_is_a_sentence_before_anything_runs(tmp_path):
     command = [sys.executable, "-m", "distpaml.bench", "rollout", "--json", str(tmp_path / "no" / "file")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=20)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100)
     assert done.returncode == 2
     assert done.stdout == ""
     assert "cannot write" in done.stderr

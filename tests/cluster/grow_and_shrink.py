@@ -75,7 +75,7 @@ def main(folder: Path, out: str, *words: str) -> None:
     with open(folder / "printed", "w") as printed:
         command = [sys.executable, "-m", "distpaml.sweep", *words, "--out", out]
         sweep = subprocess.Popen(command, stdout=printed, stderr=subprocess.STDOUT)
-    end = time.monotonic() + 150
+    end = time.monotonic() + 450
     while (sweep.poll() is None or alive()) and time.monotonic() < end:
         if alive() != history[-1]:
             history.append(alive())

@@ -40,7 +40,7 @@ def test_from_no_workers_up_and_down_again(tmp_path):
         env=surroundings | {"PATH": path},
         capture_output=True,
         text=True,
-        timeout=250,
+        timeout=560,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     told = json.loads(done.stdout.splitlines()[-1])

@@ -36,7 +36,7 @@ def rehearse(folder: Path) -> None:
     program = [sys.executable, str(Path(__file__).parent / "rehearse_aws.py"), str(folder)]
     surroundings = {k: v for k, v in os.environ.items() if not k.startswith(("RAY_", "AWS_"))}
     done = subprocess.run(
-        [*apart, prepared, "bash", *program], env=surroundings, capture_output=True, text=True, timeout=240
+        [*apart, prepared, "bash", *program], env=surroundings, capture_output=True, text=True, timeout=560
     )
     assert done.returncode == 0, done.stdout + done.stderr
 

@@ -104,7 +104,7 @@ def test_a_machine_that_does_not_see_the_folder_is_refused(cluster, tmp_path):
         with own_environment(), ray.init(address=cluster.address, log_to_driver=False, logging_level="error"):
             eventually(lambda: len(ray.nodes()) == 2)
         done = sweep(cluster, str(folder), "seeds=1")
-        printed, errors = done.communicate(timeout=200)
+        printed, errors = done.communicate(timeout=500)
     finally:
         stranger.kill()
     assert done.returncode == 2, printed + errors

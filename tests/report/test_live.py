@@ -31,7 +31,7 @@ def dashboard():
 
 
 def get(address, **headers):
-    with urllib.request.urlopen(urllib.request.Request(address, headers=headers), timeout=60) as answer:
+    with urllib.request.urlopen(urllib.request.Request(address, headers=headers), timeout=200) as answer:
         return answer.status, answer.headers, answer.read()
 
 
@@ -44,13 +44,13 @@ def test_a_page_follows_the_sweep_and_keeps_what_its_reader_chose(dashboard, vis
     page.locator("#live.on").wait_for()
     for name in names[:2]:
         shutil.copytree(sweep_made / "trials" / name, sweep / "trials" / name)
-    page.locator(".chip[data-group=lhs]").wait_for(timeout=60_000)
+    page.locator(".chip[data-group=lhs]").wait_for(timeout=200_000)
     page.locator(".chip[data-group=lhs]").click()
     page.get_by_role("button", name="training outputs").click()
     page.locator("[data-figure=curves-rmse] details.numbers > summary").click()
     page.evaluate("scrollTo({ top: 700, behavior: 'instant' })")
     shutil.copytree(sweep_made / "trials" / names[2], sweep / "trials" / names[2])
-    page.locator(".chip[data-group=paml]").wait_for(timeout=60_000)
+    page.locator(".chip[data-group=paml]").wait_for(timeout=200_000)
     assert page.locator(".chip[data-group=lhs]").get_attribute("aria-pressed") == "false"
     assert page.get_by_role("button", name="training outputs").get_attribute("aria-pressed") == "true"
     assert page.locator("[data-figure=curves-rmse] details").get_attribute("open") is not None
@@ -94,7 +94,7 @@ def test_ctrl_c_ends_it_without_noise(tmp_path):
         assert process.stdout.readline().startswith("Dashboard: http://127.0.0.1:")
         process.send_signal(signal.SIGINT)
         try:
-            out, error = process.communicate(timeout=20)
+            out, error = process.communicate(timeout=100)
         finally:
             process.kill()
     assert (out, error, process.returncode) == ("Dashboard stopped; the runs continue.\n", "", 0)

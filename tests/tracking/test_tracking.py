@@ -264,7 +264,7 @@ def test_killed_in_the_middle_it_stays_readable_and_goes_on(tmp_path):
     assert process.stdout.readline() == "logged\n"
     (file,) = wandb_files(tmp_path)
     begin = time.monotonic()
-    while len(history(file)) < 2 and time.monotonic() < begin + 20:  # written within a second
+    while len(history(file)) < 2 and time.monotonic() < begin + 90:  # written within a second
         time.sleep(0.3)
     process.send_signal(signal.SIGKILL)
     process.wait()
