@@ -18,7 +18,7 @@ import pytest
 
 from distpaml.descriptors.render import RenderError, working_backend
 
-SLOW_LIMIT = 1200  # seconds
+SLOW_LIMIT = 2400  # seconds
 SET_BY_IMPORTS = {
     "CRC32C_SW_MODE",
     "KMP_DUPLICATE_LIB_OK",
