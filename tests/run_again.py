@@ -67,6 +67,9 @@ def main(arguments: Sequence[str]) -> int:
         print(f"No published run was made on a processor of this kind, {here}.")
         return 1
     file, name = (arguments[0], arguments[1]) if arguments[1:] else random.choice(comparables)
+    if (file, name) not in runs:
+        print(f"{file} has no run {name}; it has {', '.join(run for _, run in runs) or 'none'}.")
+        return 1
     config, records = runs[file, name]
     print(f"{file}, {name}: {len(records)} rounds of commit {records[0].versions.get('commit', 'unknown')}")
     print(f"made on {made_on(records)}, this is {here}", flush=True)
