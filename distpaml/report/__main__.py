@@ -21,7 +21,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--out", type=Path, metavar="DIR", help="where to write (default: DIR/report)")
     parser.add_argument(
-        "--figures", action="store_true", help="also write the figures as PDF and PNG, to report/figures"
+        "--figures", action="store_true", help="also write figures as PDF and PNG, to figures/ beside the page"
     )
     options = parser.parse_args(arguments)
     try:

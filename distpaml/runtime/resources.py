@@ -53,7 +53,7 @@ def refusal(config: ExperimentConfig, nodes: Sequence[Mapping[str, float]]) -> s
     largest = max((bundle.get("CPU", 0.0) for bundle in needs), default=0.0)
     there = "; ".join(total([node]) for node in nodes) or "nothing"
     return (
-        f"A trial needs {total(needs)} at once, up to {largest:g} of the CPUs on one machine, but the "
+        f"A trial needs {total(needs)} at once, up to {largest:g} CPU for one process, but the "
         f"{'machine has' if len(nodes) == 1 else f'{len(nodes)} machines have'} {there}; lower runtime.threads, "
         "runtime.workers, runtime.gpus or fit.shards."
     )

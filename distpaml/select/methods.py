@@ -109,7 +109,7 @@ class Uniform(Method):
 class LatinHypercube(Method):
     """The next rows of the Latin hypercube whose first rows are the initial tasks."""
 
-    not_for_images = "a Latin hypercube needs parameters, which are not shown; take paml, uni or oracle"
+    not_for_images = "a Latin hypercube needs parameters, which are not shown; take any other method"
 
     def select(self, model: MetaModel, data: Dataset, rank: Rank) -> Selection:
         return Selection(self.task_set.design[len(data) : len(data) + self.batch])
