@@ -76,7 +76,7 @@ class Record(_Plain):
     device: str = "cpu"
     """Where the model was fitted: `cpu`, or the name of the GPU, which may change a result by rounding."""
     versions: Mapping[str, str] = {}
-    """Of the code that made the round: see `distpaml.versions`; empty in records of the first versions."""
+    """Of the code that made the round: see `distpaml.versions`; empty if a record has none."""
 
     def result(self) -> dict[str, Any]:
         """Everything but times, device and versions: what two runs of one config agree on."""

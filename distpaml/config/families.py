@@ -97,7 +97,7 @@ class ParameterConfig(Section):
     """One parameter of a family, and what depends on it."""
 
     range: Interval | None = None
-    """[low, high]; only CARL's features have one of their own."""
+    """[low, high]; it may be left out for a feature of CARL only, which has bounds of its own."""
     sets: dict[str, Annotated[Any, PlainValidator(_expression)]] = Field(default_factory=dict)
     """mjcf: addresses, gymnasium: attributes, each with the arithmetic that it is set to."""
     scales: List[str] = ()

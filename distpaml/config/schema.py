@@ -105,7 +105,7 @@ class SelectionConfig(Section):
     slack: Annotated[float, Field(ge=0)] = 10.0
     """How far the latent grid reaches beyond the embeddings."""
     pool_size: Annotated[int, Field(ge=1, le=1_000_000)] = 2000
-    """Descriptors in a descriptor set."""
+    """Descriptors in a `descriptor-pool`, unless `choices` or images are the pool."""
     utility: Annotated[str, Field(min_length=1)] | None = None
     """What is maximised: the name of a utility, your own as `module:function`, or null: what the method says."""
     batch: Moderate = 1
@@ -158,7 +158,8 @@ class ExperimentConfig(Section):
     """One experiment: a method on a domain, with a seed."""
 
     method: Annotated[str, one_of(METHODS)] = DEFAULT.name
-    """`paml-plus`: the best we know; `paml-pool`, `paml`: the paper's utility; `uni`, `lhs`, `oracle`: baselines."""
+    """`paml-plus`: information about all tasks; `paml-pool`, `paml`: the paper's utility; `uni`, `lhs`: baselines;
+    `oracle`: trained on the test tasks."""
     seed: Annotated[int, Field(ge=0)] = 0
     """Root of every random stream; methods of one seed share initial tasks, controls and test data."""
     initial: Moderate = 3

@@ -51,7 +51,7 @@ def _number(text: str, where: str) -> float:
 
 
 class SignalConfig(Section):
-    """One signal for all tasks of a seed; several controls have one each, of the same shape."""
+    """One signal for all tasks of a seed; several controls have one each, of one `shape` but with other values."""
 
     recorded: Annotated[dict[str, List[float]], BeforeValidator(_columns)] = Field(default_factory=dict)
     """A csv file with a column per control and a row per step."""
@@ -67,7 +67,7 @@ class SignalConfig(Section):
     frequencies: Interval | None = None
     """`chirp`, `multisine`: Hz, from and to; one and ten periods within a trajectory unless given."""
     hold: Positive = 5
-    """`prbs`: steps for which a value is kept."""
+    """`prbs`: steps for which a value is kept at least."""
     sines: Moderate = 8
     """`multisine`: how many."""
 

@@ -135,7 +135,7 @@ class DescriptorConfig(Section):
     """What the learner is shown of a task."""
 
     kind: str = "full"
-    """`full`: every parameter; `partial`: all but `hidden`; `noisy`: and `superfluous`; `image`; `module:Class`."""
+    """`full`: every parameter; `partial`: all but `hidden`; `noisy`: all and `superfluous`; `image`; `module:Class`."""
     hidden: List[str] = ()
     """Parameters that are never shown; each is drawn anew from its interval for every chosen task."""
     superfluous: dict[str, Interval] = Field(

@@ -4,7 +4,7 @@ Every signal lies within the limits [l, h] of its control. With c = (l + h) / 2,
 
     u_t = c + clip(r s_t + σ ε_t, −r, r)        s_t in [−1, 1] is the shape, ε_t ~ N(0, 1)
 
-Controls of one system differ in their shapes, so that their effects can be told apart.
+Controls of one system have different s_t, so that their effects can be told apart.
 """
 
 from __future__ import annotations

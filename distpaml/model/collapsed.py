@@ -103,7 +103,7 @@ def _inverses(root: Tensor) -> Tensor:
 
 
 class CollapsedBound(torch.autograd.Function):
-    """(k, rate, zx, zh, mean, variance, log_weight, amplitude, noise, S [D], M [], points, pool) -> F []."""
+    """(k, rate, zx, zh, mean, variance, log_weight, amplitude, noise, S [D], M [], points, pool, uncertain) -> F []."""
 
     @staticmethod
     def forward(

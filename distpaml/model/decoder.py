@@ -24,11 +24,11 @@ class DescriptorModel(nn.Module):
         raise NotImplementedError
 
     def predict(self, h: Tensor, mean: Tensor, descriptors: Tensor) -> tuple[Tensor, Tensor]:
-        """Mean and variance of what is seen at latents h [K, Q], given the descriptors at `mean` [N, Q]."""
+        """Mean and variance [K, E] of what is seen at h [K, Q], given the descriptors [N, E] at `mean` [N, Q]."""
         raise NotImplementedError
 
     def conditional(self, h: Tensor, mean: Tensor, descriptors: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Mean and variance as in `predict`, and their derivatives in h."""
+        """Mean and variance [K, E] as in `predict`, and their derivatives in h [K, E, Q]."""
         raise NotImplementedError
 
     def open_dimensions(self, closed: Tensor) -> None:

@@ -60,7 +60,8 @@ class MetaModel:
     ) -> Latents:
         """q(h) of the tasks in `data`, from their valid transitions and, if wanted, from their descriptors.
 
-        A task without evidence keeps the prior.
+        `starts` [S, Q] are more latents to begin the search from, beside the embeddings. A task without evidence keeps
+        the prior.
         """
         known = np.full(len(data), True) if use_descriptors else data.counts > 0
         latents = Latents.prior(len(data), self.gp.mean.detach())

@@ -70,5 +70,5 @@ def _assembled(tensors: dict[str, Tensor], header: dict[str, str]) -> MetaModel:
     gp.load_state_dict({name[3:]: value for name, value in tensors.items() if name.startswith("gp.")})
     posterior = Posterior(**{field.name: tensors[f"posterior.{field.name}"] for field in fields(Posterior)})
     terms = json.loads(header["terms"])
-    where = header["start"], header.get("fitted_on", "cpu")  # models of the first versions were fitted on CPUs
+    where = header["start"], header.get("fitted_on", "cpu")  # a file without it is of a fit on a CPU
     return MetaModel(gp, posterior, inputs, targets, tensors["descriptors"], terms, *where)

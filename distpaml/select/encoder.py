@@ -39,7 +39,7 @@ class Encoder:
     means: Tensor  # n [N, Q]
     noise: Tensor  # t [N, Q]
     parameters: Tensor  # [Q, 3 + E], log w, f, v and length-scales
-    low: Array
+    low: Array  # [E], of the box, as high
     high: Array
 
     @classmethod

@@ -50,7 +50,7 @@ def information_gain(candidates: Candidates, context: SelectionContext) -> Array
 
 
 def whitened(factor: Tensor, values: Tensor) -> Tensor:
-    """factor⁻¹ values."""
+    """factor⁻¹ values for a lower triangular factor [..., M, M] and values [..., M, C]."""
     return torch.linalg.solve_triangular(factor, values, upper=False)
 
 

@@ -39,7 +39,7 @@ def kernel_surprisal(candidates: Candidates, context: SelectionContext) -> Array
 
 
 def scaled(mean: Array, variance: Array, context: SelectionContext) -> tuple[Tensor, Tensor]:
-    """q(h) of some tasks in units of the length-scales."""
+    """Mean and variance [A, Q] of q(h) of some tasks, in units of the length-scales."""
     rate = context.posterior.rate_h
     return context.tensor(mean) * rate, context.tensor(variance) * rate.square()
 

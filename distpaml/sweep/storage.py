@@ -6,6 +6,8 @@
     trials/NAME/        the directory of one run (see `distpaml.records`)
     tensorboard/NAME/, wandb/    files of the trackers
     report/index.html   the report
+    README.md           commands to look at it
+    lock                held by the driver
 
 Object storage has no append, so every machine works in a local folder and copies what is finished.
 """
