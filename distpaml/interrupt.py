@@ -11,7 +11,7 @@ IMPORTS = "<frozen importlib._bootstrap>"
 
 
 def heed_ctrl_c() -> None:
-    """For commands, of which some have more to say; a program that imports distpaml keeps its own ways."""
+    """Make Ctrl-C end a command with a sentence; a program that imports distpaml keeps its own handling of Ctrl-C."""
     if _is_command() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupted)
         sys.excepthook = _uncaught

@@ -118,7 +118,7 @@ def _run(config: ExperimentConfig, path: Path, wandb: str, console: Console) -> 
 
 
 def _repair(config: ExperimentConfig, path: Path, console: Console) -> bool:
-    """Mend the run; whether it goes on here, and not in its sweep."""
+    """Mend the run. True if it continues here; False if it is a trial, which continues in its sweep."""
     from distpaml.runtime.repair import repair
 
     with _Display(config, console) as display:

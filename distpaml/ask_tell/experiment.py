@@ -67,7 +67,7 @@ class Experiment(ExperimentFolder):
     def tell(self, id: int, trajectory: Any) -> Tell:
         """What was observed of a task: a file, a mapping of columns, a data frame, or a list of such.
 
-        A task that was told already gets one more trajectory; a failed one comes to life again.
+        A task that was told already gets one more trajectory; a failed one counts as observed, by this trajectory.
         """
         recording = record(trajectory, self.declaration)
         with self._writing() as state:

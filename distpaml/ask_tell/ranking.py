@@ -1,5 +1,5 @@
 """Which tasks next, by the model: those of the highest utility among descriptors that exist, mapped to latents by a
-Gaussian process. Tasks that are out count as observed, and so do tasks that failed a moment ago, since what lies
+Gaussian process. Tasks that are out count as observed, and so do tasks that failed recently, since what lies
 beside them would probably fail as well.
 
 With costs, what is maximised is the gain per cost,

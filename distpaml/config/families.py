@@ -57,7 +57,7 @@ class MjcfConfig(Section):
     file: str
     """Where it came from."""
     sha256: str
-    """Of the rest, so that a run goes on with the same model only."""
+    """Of `xml` and `assets`: a run continues only with the same model."""
     xml: str
     assets: dict[str, str] = Field(default_factory=dict)
     """Meshes and height fields by the name of their file, compressed."""

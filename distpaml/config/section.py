@@ -35,7 +35,7 @@ Interval = Annotated[tuple[float, float], BeforeValidator(_interval)]
 List = Annotated[tuple[Item, ...], BeforeValidator(lambda value: tuple(value) if type(value) is list else value)]
 Positive = Annotated[int, Field(ge=1, lt=2**31)]
 Moderate = Annotated[int, Field(ge=1, le=10_000)]
-"""How many there are of something that takes memory: more is a slip of the pen."""
+"""How many there are of something that takes memory: more is taken for a mistake."""
 
 
 class Section(BaseModel):

@@ -114,4 +114,4 @@ def _first_bad_row(values: Array) -> int:
 
 
 class SimulationError(RuntimeError):
-    """A simulation left the realm of numbers; the message names the task."""
+    """A simulation diverged or gave numbers that are not finite; the message names the task."""

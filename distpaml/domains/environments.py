@@ -47,7 +47,7 @@ DEFAULTS = GymnasiumSettings()
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Whatever is warned of meanwhile stays unsaid, also by those who ask to be heard."""
+    """Inside of this, warnings are not shown, not even those of code that sets filters of its own."""
     with warnings.catch_warnings(record=True):
         warnings.simplefilter("ignore")
         yield

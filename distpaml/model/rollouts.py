@@ -3,7 +3,7 @@
     h ~ q(h) once per trajectory,    x_{t+1} = x_t + delta_t,    delta_t ~ N(mean(x_t, u_t, h), variance(x_t, u_t, h))
 
 mean and variance are those of the functions, without the observations' noise. Each step draws its delta anew, as if
-the functions at two steps were independent given h: errors along one trajectory are correlated in truth, so the
+the functions at two steps were independent given h: in truth errors along one trajectory are correlated, so the
 spread is a little too small where a trajectory stays in one place.
 """
 

@@ -61,7 +61,7 @@ class Cotangent(NamedTuple):
 
 
 class Gradient(NamedTuple):
-    """A shard's part of the gradient; that in `chol` is the trainer's business."""
+    """A shard's part of the gradient, in the shapes of `BoundInputs`; the trainer computes the one in `chol`."""
 
     rate: Tensor
     zx: Tensor

@@ -26,7 +26,7 @@ _remedy = ""
 
 @contextmanager
 def remedy(words: str) -> Iterator[None]:
-    """What a command tells the user to do, such as "continue with: …"; without Ray, the command ends inside of this."""
+    """Inside of this, a command that loses Ray ends and says `words`, what to do, such as "continue with: …"."""
     global _remedy
     before, _remedy = _remedy, words
     try:
