@@ -1,6 +1,7 @@
 """Results as one table, in Python and from the shell."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -52,6 +53,18 @@ def test_a_damaged_run_is_left_out_with_a_warning(folder, tmp_path):
     (tmp_path / "bad" / "records.jsonl").write_text("nonsense\n")
     with pytest.warns(UserWarning, match="bad: It is left out"):
         assert len(distpaml.results(tmp_path)) == 2
+
+
+def test_a_folder_that_must_not_be_read_costs_nobody_elses_results(folder, tmp_path, capsys):
+    (tmp_path / "good").symlink_to(folder / "a")
+    (tmp_path / "lost+found").mkdir(mode=0)
+    if os.access(tmp_path / "lost+found", os.R_OK):
+        pytest.skip("this user may read everything")
+    with pytest.warns(UserWarning, match="found: It cannot be read: Permission denied"):
+        assert len(distpaml.results(tmp_path)) == 2
+    with pytest.raises(UserError, match="found cannot be read: Permission denied"):
+        distpaml.load_run(tmp_path / "lost+found")
+    assert report([str(tmp_path / "lost+found"), "--out", str(tmp_path / "report")]) == 0
 
 
 @pytest.mark.filterwarnings("default")

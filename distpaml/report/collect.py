@@ -107,7 +107,8 @@ def collect(paths: Sequence[Path]) -> Collection:
 
 def _directories(path: Path, found: Collection, depth: int = 0) -> Iterator[tuple[Path, Sweep | None]]:
     """Run directories at or below `path`, with their sweep."""
-    if (path / "sweep.yaml").exists() or (path / "trials").is_dir():  # it has a lock, as a run has
+    # os.path says no where a folder must not be read, and then _folders says why
+    if os.path.exists(path / "sweep.yaml") or os.path.isdir(path / "trials"):  # it has a lock, as a run has
         sweep = _sweep(path, found)
         trials = path / "trials"
         for folder in _folders(trials, found) if trials.is_dir() else ():
@@ -128,7 +129,7 @@ def _folders(path: Path, found: Collection) -> list[Path]:
 
 
 def _is_run(path: Path) -> bool:
-    return any((path / name).exists() for name in ("records.jsonl", "config.yaml", "lock"))
+    return any(os.path.exists(path / name) for name in ("records.jsonl", "config.yaml", "lock"))
 
 
 def _add(folder: Path, sweep: Sweep | None, found: Collection) -> None:

@@ -131,6 +131,8 @@ def test_loading_says_what_it_found(run, folder, tmp_path):
     assert run.arrays()["embedding_mean"].shape == (4, 2) and len(run.results()) == 2
     with pytest.raises(UserError, match="has no run with a finished round"):
         distpaml.load_run(tmp_path)
+    with pytest.raises(UserError, match="xxx cannot be read: File name too long"):
+        distpaml.load_run(tmp_path / ("x" * 300))
     (tmp_path / "trials").mkdir()
     (tmp_path / "trials" / "one").symlink_to(folder)
     with pytest.raises(UserError, match=r"is a sweep of 1 run; load one of them, such as .*/trials/one"):
