@@ -156,10 +156,14 @@ def _add(folder: Path, sweep: Sweep | None, found: Collection) -> None:
 
 def _add_file(file: Path, found: Collection) -> None:
     try:
-        for name, config, records in read_archive(file):
-            found.runs.append(Run(file / name, _checked_config(config, file), _checked(records, file)))
-    except UserError as error:
-        found.problems.append(Problem(str(file), f"It is left out. {error}"))
+        found.runs.extend(
+            [
+                Run(file / name, _checked_config(config, file), _checked(records, file))
+                for name, config, records in read_archive(file)
+            ]
+        )
+    except Exception as error:  # one damaged file must not cost the report of the others
+        found.problems.append(Problem(str(file), f"It is left out. {_sentence(error)}"))
 
 
 def _checked_config(config: Tree, path: Path) -> Tree:

@@ -62,7 +62,10 @@ class TrainedRun:
 
     def arrays(self, round: int = -1) -> dict[str, Array]:
         """What a round kept beside its record: its data, the embeddings, the scores of every test task."""
-        return read_arrays(self.path, range(len(self.records))[round])
+        count = len(self.records)
+        if round not in range(-count, count):
+            raise UserError(f"There is no round {round!r}; they are numbered from 0 to {count - 1}.")
+        return read_arrays(self.path, range(count)[round])
 
     def as_env(
         self,
