@@ -12,7 +12,7 @@ IMPORTS = "<frozen importlib._bootstrap>"
 
 def heed_ctrl_c() -> None:
     """Make Ctrl-C end a command with a sentence; a program that imports distpaml keeps its own handling of Ctrl-C."""
-    if _is_command() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    if is_command() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupted)
         sys.excepthook = _uncaught
 
@@ -23,7 +23,7 @@ def work_begins() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def _is_command() -> bool:
+def is_command() -> bool:
     """Whether the word before the arguments of this process is that of `python -m distpaml.…` or of the script."""
     word, *_ = *sys.orig_argv[-len(sys.argv) :], ""
     return os.path.basename(word).removeprefix("-m").partition(".")[0] == "distpaml"

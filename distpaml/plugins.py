@@ -20,7 +20,7 @@ def load_object(reference: str, key: str) -> Any:
         sys.path.insert(0, os.getcwd())
     try:
         module = import_module(module_name)
-    except Exception as error:  # whatever a user's module raises while it is imported
+    except (Exception, SystemExit) as error:  # whatever a user's module raises while it is imported
         detail = " ".join(f"{type(error).__name__}: {error}".split())
         raise UserError(
             f"{key} is {reference!r}, but the module {module_name} cannot be imported ({detail})."

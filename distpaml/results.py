@@ -50,6 +50,8 @@ def results(sources: Source | Sequence[Source], choices: bool = False) -> "DataF
     from distpaml.report.archive import OWN
 
     given = [sources] if isinstance(sources, str | PathLike) else list(sources)
+    if not given:
+        raise UserError("There is nothing to read: the list of sweeps, runs and files is empty.")
     tables = [_csv(Path(source), choices) for source in given if Path(source).suffix == ".csv"]
     if others := [Path(source) for source in given if Path(source).suffix != ".csv"]:
         rows = _rows(_collected(others))
@@ -189,12 +191,22 @@ def _write(sources: list[str], out: Path | None, choices: bool, commit: str | No
             if folder:
                 for name in dict.fromkeys(run.experiment for run in runs):
                     file = out / f"{file_name(name)}.parquet"
-                    kept = _collected([file]) if file.exists() else []
-                    _archive(file, merged(kept, [run for run in runs if run.experiment == name]))
+                    _archive(file, merged(_kept(file), [run for run in runs if run.experiment == name]))
             else:
                 _archive(out, runs)
     except OSError as error:
         raise UserError(f"{out} cannot be written: {error.strerror or error}.") from error
+
+
+def _kept(file: Path) -> Sequence["Run"]:
+    """The runs of a file that is about to be replaced, which must lose none."""
+    from distpaml.report.collect import collect
+
+    found = collect([file] if file.exists() else [])
+    if found.problems:
+        said = found.problems[0].said.removeprefix("It is left out. ").rstrip(".")
+        raise UserError(f"Replacing {file} would lose what it has: {said}; move it away or choose another --out.")
+    return found.runs
 
 
 def _with_commit(run: "Run", commit: str | None) -> "Run":

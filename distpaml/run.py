@@ -63,7 +63,9 @@ def main(arguments: list[str] | None = None) -> int:
     except (UserError, SimulationError) as error:
         print(f"error: {printable(str(error))}", file=sys.stderr)
         return 2
-    except Exception as error:  # of a domain, a utility, a descriptor or a network of the user's own
+    except (Exception, SystemExit) as error:  # of a domain, a utility, a descriptor or a network of the user's own
+        if isinstance(error, SystemExit) and error.code:  # it says itself that something went wrong
+            raise
         kept = f"; the traceback is in {shown_path(path / FILE)}" if keep(error, path) else ""
         if options.verbose:
             print(*map(printable, text_of(error).splitlines()), sep="\n", file=sys.stderr)

@@ -174,3 +174,51 @@ def test_a_complaint_about_a_word_does_not_steer_the_terminal(capsys, module, wo
         import_module(f"distpaml.{module}").main([*words, "--\x1b[31m"])
     said = capsys.readouterr().err
     assert said.endswith(r": error: unrecognized arguments: --\x1b[31m" + "\n") and "\x1b" not in said
+
+
+QUIT = """
+import sys
+from distpaml.domains import CartPole
+
+
+class Quit(CartPole):
+    def simulate(self, *arguments):
+        sys.exit()
+"""
+
+
+@pytest.mark.parametrize("module, words", [("distpaml.run", ["domain.name=mine:Quit"]), ("distpaml.domains.check", [])])
+def test_code_of_the_users_own_that_ends_the_program_is_an_error(tmp_path, module, words):
+    (tmp_path / "mine.py").write_text(QUIT)
+    words = [*words, *SIZE, "--out", "run", "--wandb", "off"] if words else ["mine:Quit"]
+    done = distpaml(*words, module=module, cwd=tmp_path)
+    assert done.returncode == 1 and "SystemExit (mine.py, line 8)" in done.stdout + done.stderr
+
+
+def shell(command, **options):
+    done = subprocess.run(
+        ["bash", "-c", f"{command}; echo ${{PIPESTATUS[0]}}"], capture_output=True, text=True, **options
+    )
+    return done.stdout, done.stderr
+
+
+def test_output_that_goes_nowhere_is_no_traceback():
+    config = f"{sys.executable} -m distpaml.config cartpole"
+    assert shell(f"{config} | true") == ("1\n", "")
+    assert shell(f"{config} > /dev/full") == ("1\n", "error: The output cannot be written: No space left on device.\n")
+    assert shell(f"({config}) <&- >&-") == ("0\n", "")
+
+
+def test_closed_streams_are_not_taken_by_files(tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "import os\nfile = open('mine.txt', 'w')\nassert file.fileno() > 2, file.fileno()"
+    )
+    done = shell(f"{sys.executable} -m distpaml.domains.check mine:Mine <&- >&- 2> said", cwd=tmp_path)
+    assert done == ("2\n", "") and "mine has no Mine" in (tmp_path / "said").read_text()
+
+
+def test_a_terminal_without_arrows_shows_escapes(tmp_path):
+    environment = {**ALONE, "PYTHONIOENCODING": "latin-1"}
+    words = ["run", *SIZE, "rounds=0", "method=uni", "--wandb", "off", "--out", str(tmp_path / "run")]
+    done = distpaml(*words, env=environment, encoding="latin-1")
+    assert (done.returncode, done.stderr) == (0, "") and r"seed 0 \u2192 " in done.stdout

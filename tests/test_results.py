@@ -1,6 +1,7 @@
 """Results as one table, in Python and from the shell."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -52,6 +53,18 @@ def test_a_damaged_run_is_left_out_with_a_warning(folder, tmp_path):
     (tmp_path / "bad" / "records.jsonl").write_text("nonsense\n")
     with pytest.warns(UserWarning, match="bad: It is left out"):
         assert len(distpaml.results(tmp_path)) == 2
+
+
+def test_a_folder_that_must_not_be_read_costs_nobody_elses_results(folder, tmp_path, capsys):
+    (tmp_path / "good").symlink_to(folder / "a")
+    (tmp_path / "lost+found").mkdir(mode=0)
+    if os.access(tmp_path / "lost+found", os.R_OK):
+        pytest.skip("this user may read everything")
+    with pytest.warns(UserWarning, match="found: It cannot be read: Permission denied"):
+        assert len(distpaml.results(tmp_path)) == 2
+    with pytest.raises(UserError, match="found cannot be read: Permission denied"):
+        distpaml.load_run(tmp_path / "lost+found")
+    assert report([str(tmp_path / "lost+found"), "--out", str(tmp_path / "report")]) == 0
 
 
 @pytest.mark.filterwarnings("default")
@@ -151,6 +164,29 @@ def test_merging_adds_runs_replaces_the_same_ones_and_does_not_depend_on_the_ord
     assert distpaml.results(one).groupby("run").size().to_dict() == {"b": 2, "c": 2, "longer": 3}
 
 
+@pytest.mark.parametrize(
+    "damage, said",
+    [
+        (lambda t: t.iloc[:0], "its first row is not of round 0"),
+        (lambda t: t.iloc[1:], "its first row is not of round 0"),
+        (lambda t: t.assign(config="[" * 100_000), "recursion"),
+        (lambda t: t.assign(rmse=[*t["rmse"][:-1], None]), "was written by another version"),
+    ],
+)
+def test_a_damaged_file_is_left_out_and_never_replaced(folder, tmp_path, capsys, damage, said):
+    both, file = [str(folder / "a"), str(folder / "c")], tmp_path / "cartpole.parquet"
+    assert import_module("distpaml.results").main([*both, "--out", str(tmp_path)]) == 0
+    damage(pd.read_parquet(file)).to_parquet(file)
+    before = file.read_bytes()
+    with pytest.warns(UserWarning, match=f"cartpole.parquet: It is left out.*{said}"), pytest.raises(UserError):
+        distpaml.results(file)
+    capsys.readouterr()
+    assert import_module("distpaml.results").main([str(folder / "b"), "--out", str(tmp_path)]) == 2
+    error = capsys.readouterr().err
+    assert said in error and error.endswith("move it away or choose another --out.\n") and error.count("\n") == 1
+    assert file.read_bytes() == before
+
+
 def test_a_commit_is_given_to_runs_that_did_not_record_it(folder, tmp_path):
     old = shutil.copytree(folder / "a", tmp_path / "old")
     reseal(old, [json.loads(line) | {"versions": {}} for line in (old / "records.jsonl").read_text().splitlines()])
@@ -177,5 +213,7 @@ def test_files_of_something_else_are_a_sentence(tmp_path):
         pytest.raises(UserError, match="has no run with a finished round"),
     ):
         distpaml.results(tmp_path)
+    with pytest.raises(UserError, match="the list of sweeps, runs and files is empty"):
+        distpaml.results([])
     with pytest.raises(UserError, match=r"nowhere\.parquet is not a file"):
         distpaml.results(tmp_path / "nowhere.parquet")

@@ -44,8 +44,7 @@ class Experiment(ExperimentFolder):
 
     def ask(self, n: int = 1) -> list[Asked]:
         """The next n tasks to try, fewer if there are not so many left; those that are out already are counted in."""
-        if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= MOST:
-            raise UserError(f"One can ask for 1 to {MOST} tasks at once, not for {n!r}.")
+        _check_number(n)
         with self._writing() as state:
             fitted = self._models.wanted(state) if self._choosing(state) else None
             if fitted is None:
@@ -105,6 +104,7 @@ class Experiment(ExperimentFolder):
         """What `ask` would answer now and why; nothing is asked for."""
         from distpaml.ask_tell.ranking import Preview
 
+        _check_number(n)
         with self._writing() as state:
             if not self._choosing(state):
                 return Preview(tuple(choice.spread(self.space, state, n, self.declaration.selection.retry_after)))
@@ -141,6 +141,7 @@ class Experiment(ExperimentFolder):
         scale = np.array([d.scale(name) for name in d.states])
         signal = None if controls is None else rows_of(controls, d.controls, "controls")
         begin = None if start is None else values_of(start, d.states, "start") * scale
+        task = int(task) if isinstance(task, np.integer) else task  # as from the index of `embeddings`
         given = isinstance(task, int | Inferred) or self._is_descriptor(task)
         recording = None if given else record(task, d)
         with self._writing() as state:
@@ -219,3 +220,8 @@ class Experiment(ExperimentFolder):
                 raise UserError(f"Task {task} has not been observed; give its descriptor instead.")
             return predictions.of_observed(model, state.order.index(task))
         return predictions.of_descriptor(model, self.space.encode([self.space.check(task)])[0])
+
+
+def _check_number(n: Any) -> None:
+    if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= MOST:
+        raise UserError(f"One can ask for 1 to {MOST} tasks at once, not for {n!r}.")

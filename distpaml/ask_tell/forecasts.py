@@ -100,8 +100,8 @@ def _all_named(values: Any, names: Sequence[str], what: str) -> Sequence[str]:
 
 def _numbers(values: Any, what: str, names: Sequence[str]) -> Array:
     try:
-        numbers = np.asarray(values, dtype=float)
-    except (TypeError, ValueError):
+        numbers: Array = np.ma.asarray(values, dtype=float).filled(np.nan)
+    except (TypeError, ValueError, OverflowError):
         numbers = np.array(np.nan)
     if not np.isfinite(numbers).all():
         raise UserError(f"{what} should be {_wanted(what, names)}.")

@@ -15,6 +15,9 @@ from distpaml.model.rollouts import rollout
 from distpaml.select.candidates import descriptor_pool
 from distpaml.types import Array
 
+MOST_SAMPLES = 100_000
+"""Rollouts of one forecast at most, so that they fit into the memory."""
+
 
 def of_recording(model: MetaModel, recording: Recording, declaration: Declaration, encoded: Array | None) -> Latents:
     """q(h) from what was recorded, and from the numbers [E] of the descriptor if they are given."""
@@ -47,6 +50,8 @@ def trajectories(
     model: MetaModel, latents: Latents, start: Array, controls: Array, declaration: Declaration, samples: int
 ) -> Array:
     """Sampled states [S, T + 1, D] of one task, in the model's units."""
+    if isinstance(samples, bool) or not isinstance(samples, int | np.integer) or not 1 <= samples <= MOST_SAMPLES:
+        raise UserError(f"A forecast takes 1 to {MOST_SAMPLES} samples, not {samples!r}.")
     angles: Sequence[int] = declaration.angle_places
     with threads(declaration.threads):
         return rollout(model, start, controls, latents, angles, samples, declaration.seed)

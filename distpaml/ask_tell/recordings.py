@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from distpaml.ask_tell.declaration import RESERVED, Declaration
-from distpaml.ask_tell.samples import JITTER, linked_runs, outliers, resampled, row_words
+from distpaml.ask_tell.samples import JITTER, LONGEST_GAP, linked_runs, outliers, resampled, row_words
 from distpaml.ask_tell.tables import columns_of, read_table
 from distpaml.command_line import counted
 from distpaml.data import transitions
@@ -155,7 +155,13 @@ class _Table:
 
         if column.dtype.kind in "OUST":
             texts = pandas.Series(column, dtype=object)
-            numbers = pandas.to_numeric(texts, errors="coerce").to_numpy(float, na_value=np.nan)
+            try:
+                found = pandas.to_numeric(texts, errors="coerce")
+            except (TypeError, OverflowError):  # an integer beyond all floats, an object like no number
+                found = pandas.Series(dtype=complex)
+            if found.dtype.kind == "c":
+                raise self._refusal(f"has values of {name} that are not real numbers.")
+            numbers = found.to_numpy(float, na_value=np.nan)
             for row in np.flatnonzero(np.isnan(numbers) & texts.notna().to_numpy(bool)):
                 if (text := str(column[row])).strip().lower() not in MISSING:
                     raise self._refusal(f"has {name} = {text[:40]!r} in row {row + 1}, which is not a number.")
@@ -178,7 +184,10 @@ class _Table:
         labels = pandas.Series(self.labels)
         if labels.isna().any():
             raise self._refusal(f"has no value of trajectory in {row_words(labels.isna().to_numpy())}.")
-        codes, names = pandas.factorize(labels)
+        try:
+            codes, names = pandas.factorize(labels)
+        except TypeError as error:
+            raise self._refusal("has values of trajectory that are neither numbers nor words.") from error
         if len(names) > LONGEST:
             raise self._refusal(f"has {len(names)} trajectories, and more than {LONGEST} are too many for one file.")
         yield from np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
@@ -195,6 +204,12 @@ class _Table:
         notes = []
         if not good.all():
             notes.append(f"{row_words(~good, rows)} had missing values, so the trajectory is cut there.")
+        late = np.append(False, np.diff(time) > LONGEST_GAP * d.dt)
+        if late.any():
+            notes.append(
+                f"{row_words(late, rows)} came more than {LONGEST_GAP:g} steps after the row before, so the trajectory "
+                "is cut there."
+            )
         leaps = self._unwrapped(states, time, good, rows, notes)
         if leaps.any():
             row, column = np.argwhere(leaps)[0]

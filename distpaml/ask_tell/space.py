@@ -215,6 +215,6 @@ def worded(descriptor: Mapping[str, Value], units: Mapping[str, str] | None = No
 def _called(function: Any, descriptor: Described, key: str, reference: str) -> Any:
     try:
         return function(**descriptor)
-    except Exception as error:  # whatever a user's function raises
+    except (Exception, SystemExit) as error:  # whatever a user's function raises
         detail = " ".join(f"{type(error).__name__}: {error}".split())
         raise UserError(f"The {key} {reference} failed for {worded(descriptor)} ({detail}).") from error

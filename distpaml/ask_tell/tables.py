@@ -5,7 +5,7 @@ import re
 import zipfile
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from io import BytesIO
+from io import BytesIO, StringIO
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +58,9 @@ def columns_of(table: Mapping[str, Any], names: Iterable[str], where: str) -> Co
 
 
 def _column(values: Any, name: str, where: str) -> NDArray[Any]:
+    if isinstance(values, np.ma.MaskedArray):  # what is masked is missing
+        hidden, values = np.ma.getmaskarray(values), values.data.astype(object)
+        values[hidden] = None
     try:
         column = np.asarray(values)
     except ValueError:
@@ -77,7 +80,7 @@ def _csv(contents: bytes, path: Path) -> Mapping[str, Any]:
     separator = max(",;\t", key=first.count)
     _check_columns(first.count(separator) + 1, path)
     try:
-        header, *rows = list(csv.reader(text.splitlines(keepends=True), delimiter=separator)) or [[]]
+        header, *rows = list(csv.reader(StringIO(text, newline=""), delimiter=separator)) or [[]]
     except csv.Error as error:
         raise UserError(f"{path} is not a csv table: {error}.") from error
     while rows and not any(cell.strip() for cell in rows[-1]):

@@ -34,7 +34,7 @@ def main(arguments: list[str] | None = None) -> int:
     for variant in domain.variants:
         try:
             sentences = check_domain(domain(variant))
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             sentences = [f"constructing it raised {described(error)}"]
         for sentence in sentences:
             say(f"{name}, variant {variant}: {sentence}")

@@ -19,7 +19,7 @@ def check_domain(domain: Domain) -> list[str]:
     """Sentences that say where `domain` breaks its contract; none if it keeps it."""
     try:
         return list(_attribute_faults(domain)) or list(_start_faults(domain)) or list(_simulation_faults(domain))
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         return [f"{_origin(error)} raised {described(error)}"]
 
 
@@ -167,7 +167,7 @@ def _summary(value: object) -> str:
     return f"{type(value).__name__} {value!r}"
 
 
-def _origin(error: Exception) -> str:
+def _origin(error: BaseException) -> str:
     """`start` or `simulate`: the method of the domain that an exception passed through."""
     trace = error.__traceback__
     while trace is not None:

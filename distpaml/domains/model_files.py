@@ -34,6 +34,8 @@ DEEPEST, MOST_FILES = 20, 1_000
 """Files that may include one another, and files in all."""
 DEEPEST_BODY = 300
 """Elements within one another; MuJoCo reads 500."""
+MOST_COPIES = 1_000
+"""Copies by <replicate>, which no limit on the size of a file holds back."""
 PICTURES = ("file", "fileright", "fileleft", "fileup", "filedown", "filefront", "fileback", "content_type")
 
 
@@ -152,6 +154,15 @@ def _check_depth(root: ElementTree.Element) -> None:
         depth += 1
     if depth > DEEPEST_BODY:
         raise ModelError(f"it has {depth} elements within one another, more than {DEEPEST_BODY}")
+    if (copies := _copies(root)) > MOST_COPIES:
+        raise ModelError(f"<replicate> makes {copies} copies, more than {MOST_COPIES}")
+
+
+def _copies(element: ElementTree.Element) -> int:
+    """How many elements <replicate> makes of those within it."""
+    count = element.get("count", "") if element.tag == "replicate" else ""
+    inside = sum(map(_copies, element))
+    return int(count[:20]) * max(inside, 1) if count.isdecimal() else inside
 
 
 def _flattened(path: Path, folder: Path, above: tuple[Path, ...], files: _Files) -> ElementTree.Element:

@@ -41,7 +41,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _is_experiment(directory: Path) -> bool:
-    return (directory / "experiment.yaml").is_file()
+    return os.path.isfile(directory / "experiment.yaml")
 
 
 def _experiment_report(directories: list[Path], out: Path) -> Path:

@@ -65,6 +65,8 @@ def read_archive(path: Path) -> Iterator[tuple[str, dict[str, Any], list[Record]
             f"{path} is not a file of runs: it has no column {missing}; write it again with python -m distpaml.results."
         )
     begins = [number for number, row in enumerate(rows) if row["round"] == 0]
+    if begins[:1] != [0]:
+        raise UserError(f"{path} is not a file of runs: its first row is not of round 0.")
     for begin, end in zip(begins, [*begins[1:], len(rows)], strict=True):
         try:
             records = [_record(row) for row in rows[begin:end]]

@@ -107,7 +107,8 @@ def collect(paths: Sequence[Path]) -> Collection:
 
 def _directories(path: Path, found: Collection, depth: int = 0) -> Iterator[tuple[Path, Sweep | None]]:
     """Run directories at or below `path`, with their sweep."""
-    if (path / "sweep.yaml").exists() or (path / "trials").is_dir():  # it has a lock, as a run has
+    # os.path says no where a folder must not be read, and then _folders says why
+    if os.path.exists(path / "sweep.yaml") or os.path.isdir(path / "trials"):  # it has a lock, as a run has
         sweep = _sweep(path, found)
         trials = path / "trials"
         for folder in _folders(trials, found) if trials.is_dir() else ():
@@ -128,7 +129,7 @@ def _folders(path: Path, found: Collection) -> list[Path]:
 
 
 def _is_run(path: Path) -> bool:
-    return any((path / name).exists() for name in ("records.jsonl", "config.yaml", "lock"))
+    return any(os.path.exists(path / name) for name in ("records.jsonl", "config.yaml", "lock"))
 
 
 def _add(folder: Path, sweep: Sweep | None, found: Collection) -> None:
@@ -155,10 +156,14 @@ def _add(folder: Path, sweep: Sweep | None, found: Collection) -> None:
 
 def _add_file(file: Path, found: Collection) -> None:
     try:
-        for name, config, records in read_archive(file):
-            found.runs.append(Run(file / name, _checked_config(config, file), _checked(records, file)))
-    except UserError as error:
-        found.problems.append(Problem(str(file), f"It is left out. {error}"))
+        found.runs.extend(
+            [
+                Run(file / name, _checked_config(config, file), _checked(records, file))
+                for name, config, records in read_archive(file)
+            ]
+        )
+    except Exception as error:  # one damaged file must not cost the report of the others
+        found.problems.append(Problem(str(file), f"It is left out. {_sentence(error)}"))
 
 
 def _checked_config(config: Tree, path: Path) -> Tree:

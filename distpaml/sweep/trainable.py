@@ -71,7 +71,7 @@ class RunInSweep:
         finally:
             self.storage.push(*self._shown())
 
-    def keep(self, error: Exception) -> str:
+    def keep(self, error: BaseException) -> str:
         """What went wrong, in one sentence; the traceback of an error that is not one is kept beside the run."""
         if isinstance(error, UserError | SimulationError):
             return " ".join(str(error).split())
@@ -117,7 +117,7 @@ class PamlTrial(tune.Trainable):
                 records.append(next(run))
         except RayError:
             raise  # a lost process: Tune restarts the trial
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self.cleanup()
             return {"done": True, "failed": self.runs[len(records)].keep(error), "traceback": text_of(error)}
         means = {measure: float(np.mean([getattr(record, measure) for record in records])) for measure in HEADLINES}

@@ -60,7 +60,8 @@ class LearnedSystem(gymnasium.Env[Array, Any]):
         return self.state.copy(), {"h": self.h}
 
     def step(self, action: Any) -> tuple[Array, float, bool, bool, dict[str, Any]]:
-        control = np.clip(np.asarray(action, dtype=float).reshape(-1), self._low, self._high)
+        given = values_of(np.asarray(action).reshape(-1), self.model.controls, "action")
+        control = np.clip(given, self._low, self._high)
         mean, deviation = self._delta(control)
         noise = self.np_random.standard_normal(len(mean)) if self.sampled else 0.0
         before, self.state = self.state, self.state + mean + deviation * noise

@@ -109,7 +109,7 @@ class TrainedModel:
             return self._described(self._encoded(task))
         try:
             h = np.asarray(task, dtype=float)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise UserError(f"A task is a descriptor, a number, a latent or a trajectory, not {task!r}.") from None
         return predictions.of_latent(self.meta_model, Inferred(h, np.zeros_like(h)))
 

@@ -23,12 +23,17 @@ if TYPE_CHECKING:
 def load_run(directory: str | PathLike[str]) -> "TrainedRun":
     """The run in a directory: that of `distpaml.run --out`, or one of a sweep's `trials`. Changes nothing there."""
     path = Path(directory)
-    if trials := sorted(folder.name for folder in (path / "trials").glob("*/") if (folder / "records.jsonl").exists()):
+    try:
+        trials = sorted(folder.name for folder in (path / "trials").glob("*/") if (folder / "records.jsonl").exists())
+        begun = (path / "records.jsonl").exists() and (path / "config.yaml").exists()
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}.") from error
+    if trials:
         raise UserError(
             f"{path} is a sweep of {len(trials)} run{'s' * (len(trials) > 1)}; load one of them, such as "
             f"{path / 'trials' / trials[0]}, or all results with distpaml.results."
         )
-    if not (path / "records.jsonl").exists() or not (path / "config.yaml").exists():
+    if not begun:
         raise UserError(f"{path} has no run with a finished round: it has no records.jsonl and config.yaml.")
     return TrainedRun(path)
 
@@ -57,7 +62,10 @@ class TrainedRun:
 
     def arrays(self, round: int = -1) -> dict[str, Array]:
         """What a round kept beside its record: its data, the embeddings, the scores of every test task."""
-        return read_arrays(self.path, range(len(self.records))[round])
+        count = len(self.records)
+        if round not in range(-count, count):
+            raise UserError(f"There is no round {round!r}; they are numbered from 0 to {count - 1}.")
+        return read_arrays(self.path, range(count)[round])
 
     def as_env(
         self,

@@ -95,7 +95,7 @@ def test_forecasts_are_right_for_a_well_known_task_whatever_way_it_is_named(tmp_
     observe(experiment, 4)
     truth = run(experiment.status().tasks[0].descriptor, start=0.3)
     controls, states = truth["u"][:-1, None], np.stack([truth["x"], truth["v"]], axis=1)
-    for task in (1, truth, experiment.status().tasks[0].descriptor):
+    for task in (1, np.int64(1), truth, experiment.status().tasks[0].descriptor):
         forecast = experiment.predict(task, controls, [0.3, 0.0])
         assert forecast.mean.shape == forecast.deviation.shape == (25, 2)
         assert np.allclose(forecast.mean[0], [0.3, 0.0]) and forecast.deviation[0].max() < 1e-9
@@ -108,6 +108,13 @@ def test_forecasts_are_right_for_a_well_known_task_whatever_way_it_is_named(tmp_
     assert np.array_equal(again.mean, experiment.predict(truth, controls, [0.3, 0.0]).mean)
     known = experiment.predict({"mass": 1.2, "stiffness": 1.0})  # as the newest observation was made
     assert known.mean.shape == (25, 2) and np.allclose(known.mean[0], [0.1, 0.0])
+
+
+@pytest.mark.parametrize("samples", [0, -1, True, 2.5, "x", 10**12])
+def test_a_forecast_takes_a_number_of_samples(experiment, samples):
+    observe(experiment, 1)
+    with pytest.raises(UserError, match=f"A forecast takes 1 to 100000 samples, not {samples!r}"):
+        experiment.predict(1, samples=samples)
 
 
 def test_forecasts_are_in_declared_units(tmp_path):
@@ -132,11 +139,16 @@ def test_forecasts_are_in_declared_units(tmp_path):
         (lambda e: e.tell("1", run({})), "There is no task '1'"),
         (lambda e: e.ask(0), "One can ask for 1 to 1000 tasks at once, not for 0."),
         (lambda e: e.ask(1.5), "not for 1.5"),
+        (lambda e: e.preview(0), "One can ask for 1 to 1000 tasks at once, not for 0."),
         (lambda e: e.fail(1, " "), "Please say why"),
         (lambda e: e.infer(run({})), "Nothing has been observed yet"),
         (lambda e: e.predict({"mass": 1.0, "stiffness": 1.0}, [[1.0]], [0.0]), "start should be 2 finite numbers"),
         (
             lambda e: e.predict({"mass": 1.0, "stiffness": 1.0}, [[1.0, 2.0]]),
+            "controls should be rows of 1 finite number",
+        ),
+        (
+            lambda e: e.predict({"mass": 1.0, "stiffness": 1.0}, [[10**400]]),
             "controls should be rows of 1 finite number",
         ),
         (lambda e: e.predict({"mass": 1.0, "stiffness": 1.0}), "Nothing has been observed yet"),

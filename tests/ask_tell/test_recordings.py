@@ -80,12 +80,40 @@ def test_the_last_control_may_be_missing_and_another_may_not():
     assert recording.transitions == 22 and "row 11 had missing values" in recording.notes[0]
 
 
+def test_what_is_masked_is_missing():
+    columns = run({})
+    hidden = np.ma.masked_array(columns["x"], mask=np.arange(25) == 10)
+    recording = record(columns | {"x": hidden}, PLAIN)
+    assert recording.notes == ("the trajectory: row 11 had missing values, so the trajectory is cut there.",)
+
+
+@pytest.mark.parametrize("value", [10**400, 1 + 2j])
+def test_objects_that_are_not_real_numbers_are_refused(value):
+    values = np.array([1.0] * 24 + [value], dtype=object)
+    with pytest.raises(UserError, match="The trajectory has values of x that are not real numbers"):
+        record(run({}) | {"x": values}, PLAIN)
+
+
+def test_labels_of_trajectories_are_numbers_or_words():
+    with pytest.raises(UserError, match="has values of trajectory that are neither numbers nor words"):
+        record(run({}) | {"trajectory": [{}] * 25}, PLAIN)
+
+
+def test_only_line_breaks_end_a_row_of_a_csv_file(tmp_path):
+    rows = [f"{k},0,0,{note}" for k, note in enumerate(("a\x0cb", "a\u2028b", "a\x85b", '"a\rb"'))]
+    file = tmp_path / "run.csv"
+    file.write_text("\n".join(["x,v,u,note", *rows]), encoding="utf-8", newline="")
+    assert record(file, PLAIN).states[0][:, 0].tolist() == [0, 1, 2, 3]
+
+
 def test_a_gap_in_time_cuts_as_a_missing_sample_does():
     keep = np.arange(25) != 10
     columns = {name: column[keep] for name, column in (run({}) | {"time": np.arange(25) * 0.1}).items()}
     with_gap, with_nan = record(columns, PLAIN), record(changed("x", 10, np.nan), PLAIN)
     assert all(np.array_equal(a, b) for a, b in zip(with_gap.states, with_nan.states, strict=True))
     assert all(np.array_equal(a, b) for a, b in zip(with_gap.controls, with_nan.controls, strict=True))
+    late = "row 11 came more than 1.5 steps after the row before, so the trajectory is cut there."
+    assert with_gap.notes == (f"the trajectory: {late}",)
 
 
 def test_several_trajectories_in_one_file():

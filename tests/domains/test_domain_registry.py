@@ -37,6 +37,7 @@ def test_a_class_in_the_working_folder(folder):
         ),
         ("nowhere_at_all:Crane", "but the module nowhere_at_all cannot be imported .*No module named"),
         ("broken_file:Crane", r"broken_file cannot be imported \(ZeroDivisionError: division by zero\)"),
+        ("left_early:Crane", r"left_early cannot be imported \(SystemExit: 0\)"),
         ("half_done:Finishd", "half_done has no Finishd; the nearest is Finished"),
         ("half_done:Crate", "half_done has no Crate; it defines Bare, Finished"),
         ("half_done:Bare", "Bare lacks simulate, start"),
@@ -47,6 +48,7 @@ def test_a_class_in_the_working_folder(folder):
 )
 def test_what_is_wrong_with_a_name_is_one_sentence(folder, name, sentence):
     (folder / "broken_file.py").write_text("1 / 0")
+    (folder / "left_early.py").write_text("import sys; sys.exit(0)")
     (folder / "half_done.py").write_text(
         "from distpaml.domains import CartPole, Domain\n"
         "class Bare(Domain): pass\n"

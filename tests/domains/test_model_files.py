@@ -107,6 +107,11 @@ def nested(depth):
     return f"<mujoco><worldbody>{'<body>' * depth}{'</body>' * depth}</worldbody></mujoco>"
 
 
+def replicated(outer, inner):
+    copies = f'<replicate count="{outer}"><replicate count="{inner}"><body/></replicate></replicate>'
+    return f"<mujoco><worldbody>{copies}</worldbody></mujoco>"
+
+
 def including(file, times):
     return f"<mujoco>{f'<include file={file!r}/>' * times}</mujoco>"
 
@@ -115,6 +120,7 @@ def including(file, times):
     ("text", "said"),
     [
         (nested(20_000), "it has 20001 elements within one another, more than 300"),
+        (replicated("1000", "1001"), "<replicate> makes 1001000 copies, more than 1000"),
         (nested(300), "it has 301 elements within one another"),
         (including("robot.xml", 1), "robot.xml includes itself"),
         (including("0.xml", 1), "it consists of more than 1000 files"),
@@ -125,7 +131,7 @@ def including(file, times):
             "its file null cannot be read: it is not a regular",
         ),
     ],
-    ids=["deep", "edge", "itself", "bomb", "large", "device", "mesh"],
+    ids=["deep", "copies", "edge", "itself", "bomb", "large", "device", "mesh"],
 )
 def test_a_model_that_would_fill_the_memory_or_never_end_is_refused(tmp_path, text, said):
     (tmp_path / "robot.xml").write_text(text)

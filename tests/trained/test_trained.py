@@ -81,6 +81,7 @@ def test_a_task_is_a_number_a_latent_a_descriptor_or_a_trajectory(run):
         (lambda m: m.predict({"pole_mass": 1.0}), "should have pole_length"),
         (lambda m: m.predict(99), "There is no task 99"),
         (lambda m: m.predict([1.0, 2.0, 3.0]), "A latent has 2 dimensions here, not 3"),
+        (lambda m: m.predict([10**400, 1.0]), "A task is a descriptor, a number, a latent or a trajectory"),
         (lambda m: m.predict(0, [[1.0, 2.0]]), "controls should be rows of 1 finite number: control"),
         (lambda m: m.predict(0, [1.0], {"x": 0.0}), "start should have theta"),
         (lambda m: m.infer({"x": [0.0, 1.0]}), "has no column theta"),
@@ -117,6 +118,14 @@ def test_the_environment_steps_as_a_rollout_does(run):
     assert np.allclose(np.std(drawn, axis=0), rolled.std(axis=0), rtol=0.25)
 
 
+@pytest.mark.parametrize("action", [[1.0, 2.0], [], [np.nan], "x", None])
+def test_an_action_is_a_number_for_every_control(run, action):
+    env = run.as_env(0)
+    env.reset(seed=0)
+    with pytest.raises(UserError, match="action should be 1 finite number: control"):
+        env.step(action)
+
+
 def test_an_episode_ends_after_a_trajectory_and_pays_the_given_reward(run):
     env = run.as_env(0, reward=lambda x, u, after: float(u[0]), terminated=lambda after: False)
     env.reset(seed=0)
@@ -129,8 +138,13 @@ def test_loading_says_what_it_found(run, folder, tmp_path):
     assert f"cartpole paml-pool seed 0 in {folder}: round 1 of 1, 4 tasks, rmse" in repr(run)
     assert "states x, theta, x_dot, theta_dot; controls control" in repr(run.model)
     assert run.arrays()["embedding_mean"].shape == (4, 2) and len(run.results()) == 2
+    for round in (2, -3, "x"):
+        with pytest.raises(UserError, match=f"There is no round {round!r}; they are numbered from 0 to 1"):
+            run.arrays(round)
     with pytest.raises(UserError, match="has no run with a finished round"):
         distpaml.load_run(tmp_path)
+    with pytest.raises(UserError, match="xxx cannot be read: File name too long"):
+        distpaml.load_run(tmp_path / ("x" * 300))
     (tmp_path / "trials").mkdir()
     (tmp_path / "trials" / "one").symlink_to(folder)
     with pytest.raises(UserError, match=r"is a sweep of 1 run; load one of them, such as .*/trials/one"):
