@@ -1,6 +1,5 @@
 """What all commands have in common: how they were called, a config as their first word, and how they print."""
 
-import os
 import sys
 from argparse import ArgumentParser
 from pathlib import Path
@@ -18,22 +17,12 @@ class Parser(ArgumentParser):
 
 def say(line: str) -> None:
     """Print a line in which names and paths, which anyone may have written, cannot steer the terminal."""
-    _print(printable(line) + "\n")
+    print(printable(line), flush=True)
 
 
 def print_data(text: str) -> None:
     """Print lines that a program may read: to a file or a pipe as they are, on a terminal like `say`."""
-    _print("\n".join(map(printable, text.split("\n"))) if sys.stdout.isatty() else text)
-
-
-def _print(text: str) -> None:
-    """End the command where nobody reads on, such as `head`, and where the disk is full."""
-    try:
-        print(text, end="", flush=True)
-    except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left would fail once more at the end
-        gone = isinstance(error, BrokenPipeError)
-        sys.exit(1 if gone else f"error: The output cannot be written: {error.strerror}.")
+    print("\n".join(map(printable, text.split("\n"))) if sys.stdout.isatty() else text, end="", flush=True)
 
 
 def called(name: str) -> str:

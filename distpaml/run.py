@@ -54,7 +54,7 @@ def main(arguments: list[str] | None = None) -> int:
     path = Path()
     try:
         config = _config(options)
-        path = Path(options.out or config.out or _directory(config, options.quick))
+        path = _path(options.out or config.out or _directory(config, options.quick))
         work_begins()
         with remedy("the same command continues from the last finished round."):
             if options.repair and not _repair(config, path, console):
@@ -84,6 +84,12 @@ def _config(options: Namespace) -> ExperimentConfig:
 
         return read_config(Path(options.out))
     return load(named, overrides, options.quick)
+
+
+def _path(out: str) -> Path:
+    if "://" in out:
+        raise UserError(f"A run is kept in a folder, not at {out}; object storage is for `{called('sweep')} --out`.")
+    return Path(out)
 
 
 def _directory(config: ExperimentConfig, quick: bool) -> str:

@@ -3,6 +3,7 @@
 import os
 import sys
 from io import TextIOWrapper
+from typing import NoReturn
 
 from distpaml.interrupt import is_command
 
@@ -12,8 +13,29 @@ def mend_streams() -> None:
     Characters that the encoding of the output does not have are escaped."""
     if not is_command():
         return
+    if isinstance(out := sys.stdout, TextIOWrapper):
+        sys.stdout = Output(out.buffer, out.encoding, errors="backslashreplace", line_buffering=True)
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115, it stays open
-    if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+class Output(TextIOWrapper):
+    """Ends the command where nobody reads on, such as `head`, and where the disk is full."""
+
+    def write(self, text: str) -> int:
+        try:
+            return super().write(text)
+        except OSError as error:
+            self._end(error)
+
+    def flush(self) -> None:
+        try:
+            super().flush()
+        except OSError as error:
+            self._end(error)
+
+    def _end(self, error: OSError) -> NoReturn:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), self.fileno())  # what is left would fail once more at the end
+        gone = isinstance(error, BrokenPipeError)
+        sys.exit(1 if gone else f"error: The output cannot be written: {error.strerror}.")

@@ -207,6 +207,8 @@ def test_output_that_goes_nowhere_is_no_traceback():
     assert shell(f"{config} | true") == ("1\n", "")
     assert shell(f"{config} > /dev/full") == ("1\n", "error: The output cannot be written: No space left on device.\n")
     assert shell(f"({config}) <&- >&-") == ("0\n", "")
+    plan = f"{sys.executable} -m distpaml.sweep quickstart --dry-run"
+    assert shell(f"{plan} > /dev/full") == ("1\n", "error: The output cannot be written: No space left on device.\n")
 
 
 def test_closed_streams_are_not_taken_by_files(tmp_path):

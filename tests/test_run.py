@@ -82,10 +82,11 @@ def test_where_a_run_goes_unless_it_is_said(tmp_path, monkeypatch):
             "domain.alternations=10 do not fit into a trajectory of domain.trajectory_length=5",
         ),
         (["method=paml", "selection.per_dimension=100", "model.latent=4"], "to 4000000 candidates"),
+        (["out=s3://bucket/run", "--out", ""], "A run is kept in a folder, not at s3://bucket/run"),
     ],
 )
 def test_what_is_wrong_is_one_sentence_before_anything_is_written(tmp_path, capsys, arguments, sentence):
-    assert main([*arguments, "--out", str(tmp_path / "run")]) == 2
+    assert main(["--out", str(tmp_path / "run"), *arguments]) == 2
     error = capsys.readouterr().err
     assert error.startswith("error: ") and error.count("\n") == 1 and sentence in error
     assert not (tmp_path / "run").exists()
