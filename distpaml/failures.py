@@ -29,6 +29,13 @@ def where(error: BaseException) -> str:
     return f" ({shown_path(Path(frame.filename))}, line {frame.lineno})"
 
 
+def by_sigterm(error: BaseException | None) -> bool:
+    """Whether Ray, which makes a SystemExit of SIGTERM, ends the process, and not the user's own code."""
+    return error is not None and (
+        hasattr(error, "ray_terminate_msg") or by_sigterm(error.__cause__ or error.__context__)
+    )
+
+
 def text_of(error: BaseException) -> str:
     """The whole traceback."""
     return "".join(traceback.format_exception(error))

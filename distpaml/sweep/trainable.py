@@ -19,7 +19,7 @@ from distpaml.catalogue import HEADLINES, planned_rounds
 from distpaml.config import ExperimentConfig
 from distpaml.domains import SimulationError
 from distpaml.errors import UserError
-from distpaml.failures import FILE, described, keep, text_of
+from distpaml.failures import FILE, by_sigterm, described, keep, text_of
 from distpaml.rounds import Record
 from distpaml.runtime.lifeline import die_with_raylet
 from distpaml.runtime.run_experiment import run_experiment
@@ -118,6 +118,8 @@ class PamlTrial(tune.Trainable):
         except RayError:
             raise  # a lost process: Tune restarts the trial
         except (Exception, SystemExit) as error:
+            if by_sigterm(error):
+                raise
             self.cleanup()
             return {"done": True, "failed": self.runs[len(records)].keep(error), "traceback": text_of(error)}
         means = {measure: float(np.mean([getattr(record, measure) for record in records])) for measure in HEADLINES}

@@ -36,10 +36,11 @@ def expected(tmp_path_factory):
     return in_process(tmp_path_factory.mktemp("here"), RUNS)
 
 
-def test_a_killed_trial_goes_on_from_its_last_round(tmp_path, expected):
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_a_killed_trial_goes_on_from_its_last_round(tmp_path, expected, how):
     sweep = SweepProcess(*WORDS, cwd=tmp_path)
     eventually(lambda: begun(tmp_path), 120)
-    processes("ray::ResourceTrainable", of=sweep.process.pid)[0].send_signal(signal.SIGKILL)
+    processes("ray::ResourceTrainable", of=sweep.process.pid)[0].send_signal(how)
     sweep.wait()
     assert sweep.code == 0, sweep.err
     assert results(tmp_path / "out") == expected
