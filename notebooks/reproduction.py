@@ -308,6 +308,30 @@ else:
     say("The released reading: no runs yet.")
 
 # %% [markdown]
+# ## Which utility
+#
+# Every utility and both baselines on three experiments (`tune_configs/league.yaml`): means over all rounds and seeds.
+# The last column is the mean over the experiments of the ratio to LHS (RMSE) or the difference to it (NLL); below one,
+# and below zero, is better.
+
+# %%
+if (RESULTS / "league.parquet").exists():
+    league = distpaml.results(RESULTS / "league.parquet")
+    league["utility"] = league["selection.utility"].where(league["method"] == "paml-pool", league["method"])
+    seeds, by = (", ".join(map(str, sorted(league[key].unique()))) for key in ("seed", "versions.commit"))
+    say(f"The league: seeds {seeds}; commit of the code: {by}.")
+    for measure in HEADLINES[:2]:
+        say(f"### {MEASURES[measure].label}, the league")
+        means = league.pivot_table(measure, "utility", "experiment")
+        means["against LHS"] = (means / means.loc["lhs"] if measure == "rmse" else means - means.loc["lhs"]).mean(
+            axis=1
+        )
+        rows = means.sort_values("against LHS").iterrows()
+        table([{"": name} | {key: f"{value:.3f}" for key, value in row.items()} for name, row in rows])
+else:
+    say("The league: no runs yet.")
+
+# %% [markdown]
 # ## Single runs
 #
 # The latent space of experiment (iii) with the order of choices: black dots are the initial tasks, bars two standard
