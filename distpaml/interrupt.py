@@ -3,11 +3,16 @@
 import os
 import signal
 import sys
+import time
+from threading import Timer
 from types import FrameType, TracebackType
 
 STOPPED = "Stopped.\n"
 STATUS = 130
 IMPORTS = "<frozen importlib._bootstrap>"
+LONGEST_IMPORT = 10.0
+"""Seconds for which work is not interrupted in the middle of an import."""
+_asked: float | None = None
 
 
 def heed_ctrl_c() -> None:
@@ -18,9 +23,23 @@ def heed_ctrl_c() -> None:
 
 
 def work_begins() -> None:
-    """From here on Ctrl-C raises KeyboardInterrupt in the middle of an import, too: there is something to tidy up."""
+    """From here on Ctrl-C raises KeyboardInterrupt at all times: there is something to tidy up."""
     if signal.getsignal(signal.SIGINT) is _interrupted:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGINT, interrupt_work)
+
+
+def interrupt_work(number: int, frame: FrameType | None) -> None:
+    """Raise KeyboardInterrupt, once an import has ended: what half of a module in C leaves behind cannot be imported
+    again, and those who tidy up may need it."""
+    global _asked
+    _asked = _asked or time.monotonic()
+    if _importing(frame) and time.monotonic() < _asked + LONGEST_IMPORT:
+        again = Timer(0.05, os.kill, (os.getpid(), number))
+        again.daemon = True
+        again.start()
+    else:
+        _asked = None
+        raise KeyboardInterrupt
 
 
 def is_command() -> bool:
@@ -32,13 +51,16 @@ def is_command() -> bool:
 def _interrupted(number: int, frame: FrameType | None) -> None:
     """Raise KeyboardInterrupt, but end at once in the middle of an import: it has nothing to tidy up, and a module in C
     would make an ImportError of it."""
-    above = frame
-    while above is not None:
-        if above.f_code.co_filename == IMPORTS:
-            os.write(2, STOPPED.encode())
-            os._exit(STATUS)
-        above = above.f_back
+    if _importing(frame):
+        os.write(2, STOPPED.encode())
+        os._exit(STATUS)
     signal.default_int_handler(number, frame)
+
+
+def _importing(frame: FrameType | None) -> bool:
+    while frame is not None and frame.f_code.co_filename != IMPORTS:
+        frame = frame.f_back
+    return frame is not None
 
 
 def _uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

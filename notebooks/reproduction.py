@@ -206,21 +206,24 @@ for measure in ("rmse", "nll", "coverage") if entries else ():
     )
 
 # %% [markdown]
-# What the runs took: the seconds of all their rounds, one core each.
+# What the runs took: the seconds of all their rounds, one core each, on machines that had other work as well. So the
+# median is what to plan with.
 
 # %%
 if entries:
     say("### Cost")
     runs = rounds.filter(like="seconds.").sum(axis=1).groupby([rounds[key] for key in ("experiment", "preset", "run")])
-    seconds = runs.sum().groupby(["experiment", "preset"]).agg(["count", "mean", "sum"])
+    seconds = runs.sum().groupby(["experiment", "preset"]).agg(["count", "median", "max", "sum"])
     table(
         [
             {
                 "experiment": experiment,
                 "preset": preset,
                 "runs": f"{row['count']:.0f}",
-                "seconds each": f"{row['mean']:.0f}",
-                "core-hours": f"{row['sum'] / 3600:.2f}",
+                "seconds, median": f"{row['median']:.0f}",
+                "slowest": f"{row['max']:.0f}",
+                "core-hours by the median": f"{row['count'] * row['median'] / 3600:.2f}",
+                "hours it took": f"{row['sum'] / 3600:.2f}",
             }
             for (experiment, preset), row in seconds.iterrows()
         ]

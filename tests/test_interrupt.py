@@ -48,6 +48,16 @@ def test_in_the_middle_of_work_it_is_heeded_in_an_import_too(tmp_path):
     assert (status, said) == (130, "Stopped; the same command continues from the last finished round.\n")
 
 
+def test_work_is_not_interrupted_before_an_import_has_ended(tmp_path):
+    (tmp_path / "late.py").write_text(PRESSED.replace("60", "1") + "\nwhole = True")
+    (tmp_path / "program.py").write_text(
+        "import signal, time\nfrom distpaml.interrupt import interrupt_work\n"
+        "signal.signal(signal.SIGINT, interrupt_work)\n"
+        "try:\n    import late\n    time.sleep(60)\nexcept KeyboardInterrupt:\n    print(late.whole)"
+    )
+    assert python(tmp_path, "program.py") == (0, "True\n", "")
+
+
 def test_an_error_is_still_an_error_and_other_programs_keep_their_own_ways(tmp_path):
     (tmp_path / "argparse.py").write_text("1 / 0")
     assert python(tmp_path, "-m", "distpaml.config")[2].endswith("ZeroDivisionError: division by zero\n")

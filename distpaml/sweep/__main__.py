@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from distpaml.command_line import Parser, add_config, called, config_and_overrides
 from distpaml.domains import SimulationError
 from distpaml.errors import UserError, printable
-from distpaml.interrupt import work_begins
+from distpaml.interrupt import interrupt_work, work_begins
 from distpaml.runtime.lifeline import remedy
 from distpaml.sweep.load import load_sweep, shipped_sweeps
 
@@ -26,7 +26,7 @@ def main(arguments: list[str] | None = None) -> int:
     from rich.console import Console
 
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 140)
-    signal.signal(signal.SIGTERM, _interrupted)
+    signal.signal(signal.SIGTERM, interrupt_work)
     sweep = None
     try:
         sweep = _sweep(options)
@@ -119,10 +119,6 @@ def _run(sweep: "Sweep", options: Namespace, console: "Console") -> int:
         for event in failed:
             console.print(printable(f"{event['trial']} failed: {event['message']}"), soft_wrap=True, markup=False)
         return 1 if failed else 0
-
-
-def _interrupted(*_: object) -> None:
-    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":
