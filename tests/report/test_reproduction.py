@@ -48,7 +48,7 @@ def test_the_page_shows_what_there_is_and_names_what_is_missing(files, tmp_path,
 
 def test_without_any_file_the_page_says_so(tmp_path, monkeypatch):
     said, figures = page(tmp_path, tmp_path / "out", monkeypatch)
-    assert said.count("no runs yet.") == 12 and not figures
+    assert said.count("no runs yet.") == 13 and not figures
 
 
 def test_the_released_reading_stands_beside_the_numbers_of_the_authors_code(files, tmp_path, monkeypatch):
