@@ -320,7 +320,9 @@ else:
 # %%
 if (RESULTS / "league.parquet").exists():
     league = distpaml.results(RESULTS / "league.parquet")
-    league["utility"] = league["selection.utility"].where(league["method"] == "paml-pool", league["method"])
+    league["utility"] = league.get("selection.utility", league["method"]).where(
+        league["method"] == "paml-pool", league["method"]
+    )
     seeds, by = (", ".join(map(str, sorted(league[key].unique()))) for key in ("seed", "versions.commit"))
     say(f"The league: seeds {seeds}; commit of the code: {by}.")
     for measure in HEADLINES[:2]:

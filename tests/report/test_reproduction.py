@@ -59,6 +59,13 @@ def test_the_released_reading_stands_beside_the_numbers_of_the_authors_code(file
     assert f"| uni | {shown} |" in said and "| uni, the authors' code | 0.792 | 0.600 | 0.595 |" in said
 
 
+def test_utilities_stand_beside_lhs(files, tmp_path, monkeypatch):
+    shutil.copy(files / "cartpole.parquet", tmp_path / "league.parquet")
+    said, _ = page(tmp_path, tmp_path / "out", monkeypatch)
+    mean = distpaml.results(files / "cartpole.parquet").groupby("method")["rmse"].mean()
+    assert f"| uni | {mean['uni']:.3f} | {mean['uni'] / mean['lhs']:.3f} |" in said
+
+
 def test_means_errors_and_areas_are_those_of_the_rows(files):
     """Recomputed from the data frame, without the report's code."""
     entry = payload(collect([files / "cartpole.parquet"]))["experiments"][0]
