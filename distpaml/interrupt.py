@@ -23,7 +23,7 @@ def heed_ctrl_c() -> None:
 
 
 def work_begins() -> None:
-    """From here on Ctrl-C raises KeyboardInterrupt at all times: there is something to tidy up."""
+    """From here on Ctrl-C raises KeyboardInterrupt, since there is something to tidy up."""
     if signal.getsignal(signal.SIGINT) is _interrupted:
         signal.signal(signal.SIGINT, interrupt_work)
 
