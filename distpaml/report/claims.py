@@ -1,9 +1,10 @@
 """The paper's claims about each of its experiments: supported, not supported, or not testable with these runs.
 
 The descriptor tells which experiment it is: full is (i), partial (ii), noisy (iii), image (iv). Each claim is tested
-for every method that chooses by its model, under every error. A verdict states its rule, the same for all runs.
-Verdicts are not corrected for multiple testing, and intervals of few seeds are too short (see
-`distpaml.report.statistics.COVERAGE`).
+for every method that chooses by its model, under every error. A verdict states its rule, the same for all runs, and its
+numbers are those of the seeds that all compared methods have finished. Where a rule asks for an interval, that decides;
+elsewhere it only shows how sure the number is. Verdicts are not corrected for multiple testing, and intervals of few
+seeds are too short (see `distpaml.report.statistics.COVERAGE`).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +15,19 @@ import numpy as np
 
 from distpaml.catalogue import HEADLINES, METHODS, baselines
 from distpaml.report.groups import ExperimentRuns, Group
-from distpaml.report.statistics import FEWEST, Difference, needed, paired
+from distpaml.report.statistics import (
+    FEWEST,
+    Curves,
+    Difference,
+    interval,
+    middle,
+    needed,
+    on_common_seeds,
+    paired,
+    redrawn,
+)
+from distpaml.rounds import Added
+from distpaml.types import Array
 
 SUPPORTED, NOT_SUPPORTED, NOT_TESTABLE = "supported", "not supported", "not testable"
 TENTH = 0.1
@@ -58,7 +71,8 @@ def _first(experiment: ExperimentRuns, group: Group) -> Iterator[Verdict]:
             _drop,
         ),
         "Smaller spread over seeds": (
-            "the standard deviation over seeds, averaged over the horizon, is smaller than that of UNI and of LHS",
+            "the standard deviation over seeds, averaged over the horizon, is smaller than that of UNI and of LHS "
+            "(by chance it is in one case of three)",
             _spread,
         ),
     }
@@ -135,118 +149,153 @@ def _verdict(claim: str, rule: str, group: Group, measure: str | None, test: Cal
 
 
 def _below(experiment: ExperimentRuns, group: Group, measure: str) -> tuple[bool, str]:
+    mine, others = _compared(experiment, group, *baselines())
     holds, said = True, []
-    mine = _mean(group, measure)
-    for name, baseline in _baselines(experiment, group):
-        difference = _difference(group, baseline, measure, None)
-        theirs = _mean(baseline, measure)
-        rounds = sorted((mine.keys() & theirs.keys()) - {0.0})
-        lower = sum(mine[k] < theirs[k] for k in rounds)
+    for name, theirs in others.items():
+        difference = _difference(mine, theirs, measure)
+        a, b = (dict(zip(part.added, _mean(part, measure), strict=True)) for part in (mine, theirs))
+        rounds = sorted((a.keys() & b.keys()) - {0.0})
+        lower = sum(a[k] < b[k] for k in rounds)
         holds &= bool(difference.high is not None and difference.high < 0) and lower == len(rounds)
         said.append(f"{METHODS[name].label}: {_shown(difference)}, lower in {lower} of {len(rounds)} rounds")
-    return holds, "; ".join(said) + "."
+    return holds, _told(mine, *said)
 
 
 def _drop(experiment: ExperimentRuns, group: Group, measure: str) -> tuple[bool, str]:
-    holds, said = True, []
-    mine = list(_mean(group, measure).values())
-    for name, baseline in _baselines(experiment, group):
-        difference = _difference(group, baseline, measure, 1)
-        theirs = list(_mean(baseline, measure).values())
+    mine, others = _compared(experiment, group, *baselines())
+    holds, said = True, [f"Falls by {_fall(mine, measure):.3g}"]
+    for name, theirs in others.items():
+        difference = _difference(mine, theirs, measure, 1)
         holds &= bool(difference.high is not None and difference.high < 0)
-        said.append(f"{METHODS[name].label}: falls by {theirs[0] - theirs[1]:.3g}, difference {_shown(difference)}")
-    return holds, f"Falls by {mine[0] - mine[1]:.3g}; " + "; ".join(said) + "."
+        said.append(f"{METHODS[name].label}: falls by {_fall(theirs, measure):.3g}, difference {_shown(difference)}")
+    return holds, _told(mine, *said)
 
 
 def _spread(experiment: ExperimentRuns, group: Group, measure: str) -> tuple[bool, str]:
-    own = _deviation(group, measure)
-    theirs = {name: _deviation(baseline, measure) for name, baseline in _baselines(experiment, group)}
-    said = ", ".join(f"{METHODS[name].label} {value:.3g}" for name, value in theirs.items())
-    return all(own < value for value in theirs.values()), f"{own:.3g}; {said}."
+    mine, others = _compared(experiment, group, *baselines())
+    own = _deviation(mine.values[measure])
+    holds, said = True, [f"{own:.3g}"]
+    for name, theirs in others.items():
+        value = _deviation(theirs.values[measure])
+        holds &= bool(own < value)
+        a, b = map(_deviation, redrawn(mine.values[measure], theirs.values[measure]))
+        with np.errstate(invalid="ignore", divide="ignore"):  # a draw of one seed only has no spread
+            low, high = middle(a / b)
+            ratio = own / value
+        said.append(f"{METHODS[name].label} {value:.3g}, ratio {ratio:.2f} [{low:.2f}, {high:.2f}]")
+    return holds, _told(mine, *said)
 
 
 def _worth(experiment: ExperimentRuns, group: Group, measure: str) -> tuple[bool, str]:
-    mine = list(_mean(group, measure).values())
-    tasks, horizon = {}, 0.0
-    for name, baseline in _baselines(experiment, group):
-        curve = _mean(baseline, measure)
-        tasks[name] = needed(np.array(list(curve)), np.array(list(curve.values())), mine[1])
-        horizon = max(horizon, *curve)
-    said = (
-        f"{METHODS[name].label} {f'more than {horizon:.0f}' if np.isinf(k) else f'{k:.0f}'}"
-        for name, k in tasks.items()
-    )
-    return min(tasks.values()) >= 4, f"{mine[1]:.3g} after one; added tasks to get there: {', '.join(said)}."
+    mine, others = _compared(experiment, group, *baselines())
+    level = _mean(mine, measure)[1]
+    counts, said = [], []
+    for name, theirs in others.items():
+        counts.append(float(needed(theirs.added, _mean(theirs, measure), level)))
+        a, b = (part.mean(axis=-2) for part in redrawn(mine.values[measure], theirs.values[measure]))
+        drawn = needed(theirs.added, b, a[:, 1])
+        said.append(f"{METHODS[name].label} {_counted(counts[-1], drawn, theirs.added[-1])}")
+    return min(counts) >= 4, _told(mine, f"{level:.3g} after one; added tasks to get there: {', '.join(said)}")
 
 
 def _lowest(chosen: Sequence[np.ndarray], low: float, high: float, enough: float) -> tuple[bool, str]:
     values = np.concatenate(chosen)
-    share = float((values <= low + TENTH * (high - low)).mean())
-    return (
-        share >= enough,
-        f"{share:.0%} of {len(values)} choices; median {np.median(values):.3g} in [{low:g}, {high:g}].",
-    )
+    near = [values <= low + TENTH * (high - low) for values in chosen]
+    share = float(np.concatenate(near).mean())
+    said = f"{share:.0%}{_sure([part.mean() for part in near])} of {len(values)} choices of {len(chosen)} seeds"
+    return share >= enough, f"{said}; median {np.median(values):.3g} in [{low:g}, {high:g}]."
 
 
 def _span(chosen: Sequence[np.ndarray], low: float, high: float) -> tuple[bool, str]:
-    spans = [np.ptp(values) / (high - low) for values in chosen if len(values)]
-    return float(np.mean(spans)) >= 0.8, f"{np.mean(spans):.0%} of the interval on average over {len(spans)} seeds."
+    spans = [float(np.ptp(values)) / (high - low) for values in chosen if len(values)]
+    count = len(chosen[0])
+    said = f"{np.mean(spans):.0%}{_sure(spans)} of the interval on average over {len(spans)} seeds"
+    return float(np.mean(spans)) >= 0.8, f"{said} ({count} uniform draws: {(count - 1) / (count + 1):.0%})."
 
 
 def _to_oracle(experiment: ExperimentRuns, group: Group, measure: str) -> tuple[bool, str]:
-    oracle, uniform = experiment.baseline(group, "oracle"), experiment.baseline(group, "uni")
-    if oracle is None or uniform is None:
-        raise _NotTestableError("it needs runs of oracle and uni")
-    level = float(next(iter(_mean(oracle, measure).values())))
-    counts = []
-    for member in (group, uniform):
-        curve = _mean(member, measure)
-        values = np.array(list(curve.values()))
-        counts.append(needed(np.array(list(curve)), values, level + 0.1 * (values[0] - level)))
-    said = ["never" if np.isinf(count) else f"{count:.0f} added tasks" for count in counts]
-    return counts[0] < counts[1], f"{said[0]}; UNI {said[1]}; oracle at {level:.3g}."
+    mine, others = _compared(experiment, group, "oracle", "uni")
+    oracle, uniform = (others[name].values[measure] for name in ("oracle", "uni"))
+
+    def counts(mine_: Array, uniform_: Array, oracle_: Array) -> list[Array]:
+        level = oracle_.mean(axis=-2)[..., 0]
+        curves = zip((mine.added, others["uni"].added), (mine_, uniform_), strict=True)
+        means = [(added, values.mean(axis=-2)) for added, values in curves]
+        return [needed(added, mean, level + 0.1 * (mean[..., 0] - level)) for added, mean in means]
+
+    own, theirs = map(float, counts(mine.values[measure], uniform, oracle))
+    drawn = counts(*redrawn(mine.values[measure], uniform, oracle))
+    said = [_counted(count, among, mine.added[-1]) for count, among in zip((own, theirs), drawn, strict=True)]
+    fewer = f"fewer in {(drawn[0] < drawn[1]).mean():.0%} of draws of the seeds"
+    return own < theirs, _told(
+        mine, f"{said[0]} added tasks", f"UNI {said[1]}", fewer, f"oracle at {oracle.mean():.3g}"
+    )
 
 
-def _baselines(experiment: ExperimentRuns, group: Group) -> list[tuple[str, Group]]:
-    found = [(name, experiment.baseline(group, name)) for name in baselines()]
-    if missing := [name for name, baseline in found if baseline is None]:
+def _compared(experiment: ExperimentRuns, group: Group, *names: str) -> tuple[Curves, dict[str, Curves]]:
+    """The curves of the group and of these methods, over the seeds that all of them have finished."""
+    found = {name: experiment.baseline(group, name) for name in names}
+    if missing := [name for name, other in found.items() if other is None]:
         raise _NotTestableError(f"there are no runs of {' and '.join(missing)} to compare with")
-    return [(name, baseline) for name, baseline in found if baseline is not None]
+    mine, *others = on_common_seeds(group.curves, *(other.curves for other in found.values() if other is not None))
+    if len(mine.seeds) < FEWEST:
+        compared = ", ".join([group.label, *names])
+        raise _NotTestableError(f"{len(mine.seeds)} seeds are finished in all of {compared}; {FEWEST} are needed")
+    return mine, dict(zip(names, others, strict=True))
 
 
-def _difference(group: Group, baseline: Group, measure: str, at: int | None) -> Difference:
-    difference = paired(group.curves, baseline.curves, measure, at)
-    if difference is None or difference.seeds < FEWEST:
-        seeds = 0 if difference is None else difference.seeds
-        raise _NotTestableError(f"{seeds} seeds are finished in both {group.label} and {baseline.label}")
+def _difference(mine: Curves, theirs: Curves, measure: str, at: int | None = None) -> Difference:
+    if (difference := paired(mine, theirs, measure, at)) is None:
+        raise _NotTestableError("the runs have no round in common")
     return difference
 
 
-def _mean(group: Group, measure: str) -> dict[float, float]:
-    """The mean curve by added tasks."""
-    return dict(zip(group.curves.added.tolist(), group.curves.mean(measure)[0].tolist(), strict=True))
+def _mean(curves: Curves, measure: str) -> Array:
+    return curves.values[measure].mean(axis=0)
 
 
-def _deviation(group: Group, measure: str) -> float:
-    rows = list(group.curves.finished().values())
-    if len(rows) < FEWEST:
-        raise _NotTestableError(f"{group.label} has {len(rows)} finished seeds; at least {FEWEST} are needed")
-    return float(group.curves.values[measure][rows][:, 1:].std(axis=0, ddof=1).mean())
+def _fall(curves: Curves, measure: str) -> float:
+    first, second = _mean(curves, measure)[:2]
+    return float(first - second)
+
+
+def _deviation(values: Array) -> Array:
+    """Standard deviation over seeds of curves [..., S, K], averaged over the rounds after the first [...]."""
+    return values.std(axis=-2, ddof=1)[..., 1:].mean(axis=-1)
 
 
 def _parameter(experiment: ExperimentRuns, group: Group, name: str) -> list[np.ndarray]:
-    """The chosen values of a task parameter, by run."""
+    """The chosen values of a task parameter, by finished run."""
     column = list(experiment.config["domain"]["box"]).index(name)
-    return [
-        np.array([added.task[column] for record in run.records[1:] for added in record.added]) for run in group.runs
-    ]
+    return _chosen(group, lambda added: added.task[column])
 
 
 def _descriptor(group: Group, column: int) -> list[np.ndarray]:
+    return _chosen(group, lambda added: added.descriptor[column])
+
+
+def _chosen(group: Group, value: Callable[[Added], float]) -> list[np.ndarray]:
+    finished = group.curves.finished()
     return [
-        np.array([added.descriptor[column] for record in run.records[1:] for added in record.added])
+        np.array([value(added) for record in run.records[1:] for added in record.added])
         for run in group.runs
+        if run.seed in finished
     ]
+
+
+def _told(curves: Curves, *said: str) -> str:
+    return f"{'; '.join(said)}; {len(curves.seeds)} seeds."
+
+
+def _counted(count: float, drawn: Array, horizon: float) -> str:
+    """A number of added tasks, and where it lies over draws of the seeds."""
+    low, high = (f"{limit:.0f}" if np.isfinite(limit) else "never" for limit in middle(drawn))
+    return f"{f'{count:.0f}' if np.isfinite(count) else f'more than {horizon:.0f}'} [{low}, {high}]"
+
+
+def _sure(values: Sequence[float]) -> str:
+    low, high = interval(np.array(values))
+    return "" if low is None or high is None else f" [{low:.0%}, {high:.0%}]"
 
 
 def _shown(difference: Difference) -> str:

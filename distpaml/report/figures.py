@@ -1,8 +1,9 @@
 """Figures for papers, as PDF and PNG: the page's numbers, drawn by matplotlib."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 import matplotlib
@@ -32,7 +33,9 @@ SETTINGS: dict[Any, Any] = {
 }
 STAGES = tuple(PALETTE[name][0] for name in ("orange", "green", "blue", "ochre", "violet"))
 PREDICTED, SAMPLED, MUTED, INK = PALETTE["blue"][0], PALETTE["orange"][0], "#65625b", "#1d1c1a"
-TICKS = [size * 10.0**power for power in range(-3, 4) for size in (1, 2, 5)]
+TICKS, FINER = (
+    [size * 10.0**power for power in range(-3, 4) for size in sizes] for sizes in ((1, 2, 5), (1, 1.5, 2, 3, 4, 5, 7))
+)
 MOST = 12
 """Most groups in one figure."""
 LARGE = 5.0
@@ -73,18 +76,23 @@ def write_figures(tree: dict[str, Any], folder: Path) -> list[Path]:
 
 
 def curves(entry: dict[str, Any], measures: Sequence[str]) -> Figure:
-    """Measures against added tasks, one panel each, mean ± standard error over seeds."""
+    """Measures against added tasks, one panel each, mean ± standard error over seeds.
+
+    The legend has the number of seeds where methods differ in it.
+    """
     figure = Figure(figsize=(3.4 * len(measures), 2.6), layout="constrained")
     axes = figure.subplots(1, len(measures))
     for axis, measure in zip(axes, measures, strict=True):
         _curves(axis, entry, measure)
-        axis.set(xlabel="added tasks", ylabel=_named(measure))
-    figure.legend(*axes[0].get_legend_handles_labels(), fontsize=7, ncols=6, loc="outside upper center")
+        axis.set_xlabel("added tasks")
+        axis.set_ylabel(_named(measure), fontsize=7)
+    counts = {group["label"]: len(group["seeds"]) for group in entry["groups"]}
+    legend(figure, counts if len(set(counts.values())) > 1 else {})
     return figure
 
 
 def overview(entries: Sequence[dict[str, Any]], measures: Sequence[str]) -> Figure:
-    """The curves of several experiments, one column each, and a row per measure; all have the methods of the first."""
+    """The curves of several experiments, one column each with its number of seeds, and a row per measure."""
     figure = Figure(figsize=(2.2 * len(entries), 2.0 * len(measures) + 0.3), layout="constrained")
     axes = figure.subplots(len(measures), len(entries), squeeze=False)
     for row, measure in zip(axes, measures, strict=True):
@@ -92,11 +100,27 @@ def overview(entries: Sequence[dict[str, Any]], measures: Sequence[str]) -> Figu
             _curves(axis, entry, measure)
         row[0].set(ylabel=_named(measure))
     for axis, entry in zip(axes[0], entries, strict=True):
-        axis.set(title=entry["name"].replace("_", " "))
+        counts = sorted({len(group["seeds"]) for group in entry["groups"]})
+        seeds = _seeds(*counts[:: max(1, len(counts) - 1)])
+        axis.set_title(f"{entry['name'].replace('_', ' ')}, {seeds}", fontsize=8)
     for axis in axes[-1]:
         axis.set(xlabel="added tasks")
-    figure.legend(*axes[0, 0].get_legend_handles_labels(), fontsize=7, ncols=6, loc="outside upper center")
+    legend(figure)
     return figure
+
+
+def legend(figure: Figure, seeds: Mapping[str, int] = MappingProxyType({})) -> None:
+    """One for all panels, above them; every label once, with these numbers of seeds."""
+    handles: dict[str, Any] = {}
+    for axis in figure.axes:
+        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
+            handles.setdefault(label, handle)
+    said = [label + (f", {_seeds(seeds[label])}" if label in seeds else "") for label in handles]
+    figure.legend(handles.values(), said, fontsize=7, ncols=6, loc="outside upper center")
+
+
+def _seeds(*counts: int) -> str:
+    return f"{' to '.join(map(str, counts))} seed{'s' if counts[-1] != 1 else ''}"
 
 
 def _curves(axis: Axes, entry: dict[str, Any], measure: str) -> None:
@@ -122,10 +146,11 @@ def _curves(axis: Axes, entry: dict[str, Any], measure: str) -> None:
 
 
 def _nonlinear(axis: Axes, scale: Literal["log", "asinh"]) -> None:
-    """A scale whose ticks are plain numbers."""
+    """A scale whose ticks are plain numbers, closer ones where there would be fewer than three."""
     axis.set_yscale(scale)
-    sizes = [size for size in TICKS if scale == "log" or size >= 1.0]
     low, high = axis.get_ylim()
+    few = scale == "log" and sum(low <= size <= high for size in TICKS) < 3
+    sizes = [size for size in (FINER if few else TICKS) if scale == "log" or size >= 1.0]
     axis.set_yticks([tick for tick in (0.0, *sizes, *(-size for size in sizes)) if low <= tick <= high])
     axis.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
     axis.yaxis.set_minor_locator(NullLocator())
@@ -158,13 +183,14 @@ def differences(entry: dict[str, Any]) -> Figure | None:
     return figure
 
 
-def chosen(entry: dict[str, Any]) -> Figure | None:
-    """Chosen tasks in the first two parameters, one panel per method, all seeds."""
+def chosen(entry: dict[str, Any], shown: tuple[int, int] = (0, 1)) -> Figure | None:
+    """Chosen tasks in two of the parameters, the first two unless others are named, one panel per method, all seeds."""
     groups = [(n, group) for n, group in enumerate(entry["groups"]) if group["has_rounds"]][:MOST]
     groups.sort(key=lambda pair: pair[0] != entry["best"])
-    if len(entry["parameters"]) < 2 or not groups:
+    if len(entry["parameters"]) <= max(shown) or not groups:
         return None
-    first, second = entry["parameters"][:2]
+    first, second = (entry["parameters"][column] for column in shown)
+    places = [1 + column for column in shown]  # after the round
     columns = min(4, len(groups))
     rows = -(-len(groups) // columns)
     size = (1.75 * columns + 0.3, 1.7 * rows + 0.2)
@@ -175,8 +201,8 @@ def chosen(entry: dict[str, Any]) -> Figure | None:
     for axis, (number, group) in zip(axes.flat, groups, strict=False):
         colour, _, marker = _style(entry, number)
         tasks = [task for run in entry["runs"] if run["group"] == number for task in run["tasks"]]
-        added = np.array([task[1:3] for task in tasks if task[0]]).reshape(-1, 2)
-        initial = np.array([task[1:3] for task in tasks if not task[0]]).reshape(-1, 2)
+        added = np.array([[task[c] for c in places] for task in tasks if task[0]]).reshape(-1, 2)
+        initial = np.array([[task[c] for c in places] for task in tasks if not task[0]]).reshape(-1, 2)
         axis.scatter(*initial.T, s=14, marker="D", facecolors="none", edgecolors=MUTED, lw=0.7)
         axis.scatter(*added.T, s=12, marker=marker, color=colour, alpha=0.7, lw=0)
         axis.set_title(group["label"], fontsize=8)

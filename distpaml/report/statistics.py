@@ -6,18 +6,19 @@ A curve is a measure against added tasks. With a value e(s, k) for seed s after 
     area(s) = 1/K ∫_0^K e(s, k) dk  by trapezoids: the mean error over the horizon K
     difference(s) = area(s, method) − area(s, baseline)     on the seeds that both have finished
 
-The interval of a mean difference is a bootstrap over seeds (bias-corrected and accelerated, nominally 95 %).
+The interval of a mean difference is a bootstrap over seeds (bias-corrected and accelerated, nominally 95 %). Of what is
+no mean, such as a ratio of spreads, it is the range of the middle 95 % of draws of the seeds.
 """
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.stats import bootstrap
 
 from distpaml.catalogue import MEASURES
-from distpaml.report.aggregate import FEWEST, sign_test
+from distpaml.report.aggregate import FEWEST, RESAMPLES, sign_test
 from distpaml.report.collect import Run
 from distpaml.types import Array
 
@@ -57,6 +58,20 @@ class Curves:
         """Rows of the seeds that reached the end of the horizon, by seed."""
         complete = np.flatnonzero(np.isfinite(next(iter(self.values.values()))).sum(axis=1) == len(self.added))
         return {self.seeds[row]: int(row) for row in complete}
+
+
+def on_common_seeds(*curves: Curves) -> list[Curves]:
+    """The same curves [S, K], of the seeds that all of them have finished, in the same order."""
+    rows = [part.finished() for part in curves]
+    seeds = sorted(set.intersection(*map(set, rows)))
+    return [
+        replace(
+            part,
+            seeds=tuple(seeds),
+            values={measure: values[[row[seed] for seed in seeds]] for measure, values in part.values.items()},
+        )
+        for part, row in zip(curves, rows, strict=True)
+    ]
 
 
 def area(added: Array, values: Array) -> Array:
@@ -126,7 +141,21 @@ def interval(values: Array) -> tuple[float | None, float | None]:
     return None, None
 
 
-def needed(added: Array, values: Array, level: float) -> float:
-    """Added tasks until a curve [K] first reaches `level`; infinite if it never does."""
-    below = np.flatnonzero(values <= level)
-    return float(added[below[0]]) if len(below) else float("inf")
+def needed(added: Array, values: Array, level: Array | float) -> Array:
+    """Added tasks until curves [..., K] first reach a level [...]; infinite where they never do."""
+    below = values <= np.asarray(level)[..., None]
+    return np.where(below.any(axis=-1), added[below.argmax(axis=-1)], np.inf)
+
+
+def redrawn(*values: Array) -> list[Array]:
+    """Curves [S, K] of the same seeds, for many draws of S seeds with replacement: [draws, S, K] each."""
+    seeds = len(values[0])
+    drawn = np.random.default_rng(0).integers(seeds, size=(RESAMPLES, seeds))
+    return [part[drawn] for part in values]
+
+
+def middle(values: Array) -> tuple[float, float]:
+    """The range of the middle 95 % of values that may be infinite; what is undefined does not count."""
+    defined = values[~np.isnan(values)]
+    low, high = np.quantile(defined, [0.025, 0.975], method="inverted_cdf") if len(defined) else (np.nan, np.nan)
+    return float(low), float(high)

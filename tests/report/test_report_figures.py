@@ -1,9 +1,11 @@
 """Figures for papers: every one, with readable ticks, and the numbers of the records."""
 
+from copy import deepcopy
+
 import numpy as np
 import pytest
 
-from distpaml.report import figures
+from distpaml.report import figures, paper_figures
 from distpaml.report.collect import collect
 from distpaml.report.payload import payload
 from distpaml.report.styles import group_styles
@@ -47,6 +49,68 @@ def test_curves_are_the_means_of_the_records_and_ticks_are_plain_numbers(tree, s
         labels = [label.get_text() for label in (*axis.get_yticklabels(), *axis.get_xticklabels())]
         assert len(labels) >= 4
         assert all(np.isfinite(float(label.replace("\u2212", "-"))) for label in labels)
+
+
+def _said(figure):
+    (legend,) = figure.legends
+    return [text.get_text() for text in legend.get_texts()]
+
+
+def test_the_number_of_seeds_is_said_where_methods_differ_in_it(tree):
+    (entry,) = (deepcopy(entry) for entry in tree["experiments"] if entry["name"] == "cartpole")
+    names = [group["label"] for group in entry["groups"]]
+    for group in entry["groups"]:
+        group["seeds"] = [0, 1, 2]
+    assert _said(figures.curves(entry, ("rmse", "nll"))) == names
+    assert figures.overview([entry], ["rmse"]).axes[0].get_title() == "cartpole, 3 seeds"
+    entry["groups"][0]["seeds"], entry["groups"][1]["seeds"] = [0], [0, 1, 2, 3, 4]
+    said = _said(figures.curves(entry, ("rmse", "nll")))
+    assert said[:3] == [f"{names[0]}, 1 seed", f"{names[1]}, 5 seeds", f"{names[2]}, 3 seeds"]
+    assert figures.overview([entry], ["rmse"]).axes[0].get_title() == "cartpole, 1 to 5 seeds"
+
+
+def test_the_legend_of_several_experiments_has_the_methods_of_all(tree):
+    """An experiment that lacks a method, or has one more, may come first or last."""
+    (first,) = (deepcopy(entry) for entry in tree["experiments"] if entry["name"] == "cartpole")
+    second = deepcopy(first)
+    labels = [group["label"] for group in first["groups"]]
+    dropped, other = first["groups"].pop(0)["label"], second["groups"].pop()["label"]
+    for make in (lambda parts: figures.overview(parts, ["rmse"]), paper_figures.divisors):
+        said = _said(make([first, second]))
+        assert len(said) == len(set(said)) and dropped in said
+        assert set(said) <= set(labels)
+    assert other in _said(figures.overview([first, second], ["rmse"]))
+
+
+@pytest.mark.parametrize("low, high", [(0.115, 0.39), (0.06, 0.3), (0.02, 0.3), (0.18, 0.55)])
+def test_an_axis_has_three_ticks_at_least(low, high):
+    axis = figures.Figure().subplots()
+    axis.plot([low, high])
+    axis.set_ylim(low, high)
+    figures._nonlinear(axis, "log")
+    assert len([tick for tick in axis.get_yticks() if low <= tick <= high]) >= 3
+
+
+def test_tasks_that_lie_together_have_one_label():
+    places = np.array([[0.0, 0.0], [1.0, 1.0], [0.02, 0.03], [1.0, 0.2], [0.01, 0.0]])
+    labels = dict(
+        (text, tuple(place)) for text, place in paper_figures._labels(np.arange(1, 6), places, np.ptp(places, axis=0))
+    )
+    assert labels == {"1,3,5": (0.02, 0.03), "2": (1.0, 1.0), "4": (1.0, 0.2)}
+    (text,) = (text for text, _ in paper_figures._labels(np.arange(1, 7), np.zeros((6, 2)), np.zeros(2)))
+    assert text == "1,2,3,4,\n5,6"
+
+
+def test_choices_are_shown_in_any_two_parameters(tree):
+    (entry,) = (deepcopy(entry) for entry in tree["experiments"] if entry["name"] == "cartpole")
+    assert figures.chosen(entry, (0, 2)) is None
+    entry["parameters"].append({"name": "epsilon", "low": 0.5, "high": 5.0, "unit": None})
+    for number, run in enumerate(entry["runs"]):
+        run["tasks"] = [[*task, 100.0 + number] for task in run["tasks"]]
+    axes = figures.chosen(entry, (0, 2)).axes
+    assert axes[0].get_ylabel() == "epsilon"
+    shown = np.concatenate([dots.get_offsets() for axis in axes for dots in axis.collections])
+    assert shown[:, 0].max() < 10.0 and shown[:, 1].min() >= 100.0
 
 
 def test_no_two_groups_of_a_grid_look_the_same():

@@ -6,7 +6,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from distpaml.report.statistics import COVERAGE, Curves, area, interval, needed, paired
+from distpaml.report.statistics import (
+    COVERAGE,
+    Curves,
+    area,
+    interval,
+    middle,
+    needed,
+    on_common_seeds,
+    paired,
+    redrawn,
+)
 
 
 def curves(values, seeds=None, added=None) -> Curves:
@@ -74,3 +84,31 @@ def test_tasks_needed_are_counted_to_the_first_passage():
     assert needed(added, np.array([3.0, 1.0, 2.0]), 1.5) == 2.0
     assert needed(added, np.array([3.0, 2.0, 1.6]), 1.5) == np.inf
     assert needed(added, np.array([1.0, 2.0, 1.6]), 1.5) == 0.0
+    several = needed(added, np.array([[3.0, 1.0, 2.0], [3.0, 2.0, 1.6]]), np.array([1.5, 2.5]))
+    assert several.tolist() == [2.0, 2.0]
+
+
+def test_common_seeds_are_those_that_all_have_finished():
+    mine = curves([[1.0, 2.0], [3.0, np.nan], [5.0, 6.0], [7.0, 8.0]], seeds=(0, 1, 2, 3))
+    theirs = curves([[9.0, 9.5], [8.0, 8.5], [7.0, 7.5]], seeds=(3, 1, 0))
+    a, b = on_common_seeds(mine, theirs)
+    assert a.seeds == b.seeds == (0, 3)
+    assert a.values["rmse"].tolist() == [[1.0, 2.0], [7.0, 8.0]]
+    assert b.values["rmse"].tolist() == [[7.0, 7.5], [9.0, 9.5]]
+    (none, _) = on_common_seeds(mine, curves([[1.0, 1.0]], seeds=(7,)))
+    assert none.seeds == () and none.values["rmse"].shape == (0, 2)
+
+
+def test_seeds_are_drawn_together_for_all_methods():
+    values = np.arange(8.0).reshape(4, 2)
+    a, b = redrawn(values, values + 100.0)
+    assert np.array_equal(a + 100.0, b) and a.shape[1:] == (4, 2)
+    spread = a.mean(axis=(1, 2)).std()  # of a mean of four: the standard error
+    assert spread == pytest.approx(values.mean(axis=1).std() / 2, rel=0.05)
+
+
+def test_the_middle_leaves_out_a_fortieth_on_either_side_and_what_is_undefined():
+    values = np.concatenate([np.arange(1.0, 101.0), [np.nan]])
+    assert middle(values) == (3.0, 98.0)
+    assert middle(np.array([1.0, np.inf, np.inf])) == (1.0, np.inf)
+    assert np.isnan(middle(np.full(3, np.nan))).all()
