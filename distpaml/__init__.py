@@ -8,9 +8,10 @@ from distpaml.interrupt import heed_ctrl_c
 
 heed_ctrl_c()  # before anything else is imported
 
-from distpaml.streams import mend_streams
+from distpaml.streams import mend_streams, need_folder
 
 mend_streams()  # before anything opens a file
+need_folder()
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -265,8 +265,8 @@ def writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise UserError(
-            f"{path} cannot be written: {error.strerror or error}; every finished round is kept, "
-            "and the same command goes on from there."
+            f"{path} cannot be written: {error.strerror or error}; every finished round is kept, and the run goes on "
+            "from there when it is started again."
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""The standard streams of a command, however it was started."""
+"""The standard streams and the working folder of a command, however it was started."""
 
 import os
 import sys
@@ -18,6 +18,17 @@ def mend_streams() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115, it stays open
+
+
+def need_folder() -> None:
+    """End a command whose working folder has been deleted: paths mean nothing there, and torch does not load."""
+    if not is_command():
+        return
+    try:
+        os.getcwd()
+    except OSError as error:
+        sys.stderr.write(f"error: The working folder cannot be used: {error.strerror}; change to another one.\n")
+        sys.exit(2)
 
 
 class Output(TextIOWrapper):

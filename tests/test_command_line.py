@@ -219,6 +219,15 @@ def test_closed_streams_are_not_taken_by_files(tmp_path):
     assert done == ("2\n", "") and "mine has no Mine" in (tmp_path / "said").read_text()
 
 
+@pytest.mark.parametrize("words", ["sweep --dry-run", "run cartpole", "domains.inspect dm_control:acrobot"])
+def test_a_working_folder_that_is_gone_is_a_sentence(tmp_path, words):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    out, said = shell(f"rmdir {gone}; {sys.executable} -m distpaml.{words}", cwd=gone, env=ALONE)
+    assert out == "2\n"
+    assert said == "error: The working folder cannot be used: No such file or directory; change to another one.\n"
+
+
 def test_a_terminal_without_arrows_shows_escapes(tmp_path):
     environment = {**ALONE, "PYTHONIOENCODING": "latin-1"}
     words = ["run", *SIZE, "rounds=0", "method=uni", "--wandb", "off", "--out", str(tmp_path / "run")]

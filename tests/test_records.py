@@ -286,7 +286,7 @@ def test_a_full_disk_is_a_sentence_and_nothing_complete_is_lost(tmp_path, undist
         resource.setrlimit(resource.RLIMIT_FSIZE, (room, limits[1]))
 
     try:
-        with pytest.raises(UserError, match="cannot be written: File too large; every finished round is kept"):
+        with pytest.raises(UserError, match="File too large; every finished round is kept, and the run goes on"):
             run_to_end(CONFIG, tmp_path / "run", finished=fill)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)

@@ -188,10 +188,11 @@ class Journal:
             except DamagedError:
                 pass
             with explained(self.folder):
+                contents = read_regular(self.file) if os.path.lexists(self.file) else b""
                 aside = next(path for n in count(1) if not os.path.lexists(path := self.folder / f"damaged-{n}"))
                 (aside / "data").mkdir(parents=True)
-                contents = read_regular(self.file)
-                write_durably(aside / self.file.name, contents)
+                if contents:
+                    write_durably(aside / self.file.name, contents)
                 for line, file in self.stored().items():
                     if line > len(self.events):
                         os.replace(file, aside / "data" / file.name)

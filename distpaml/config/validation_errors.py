@@ -62,7 +62,12 @@ def _sentence(
     value = context.get("value", given if "[key]" in fault["loc"] else _lookup(tree, path, given))
     if fault["type"] == "extra_forbidden":
         valid = list(dict.fromkeys([*dotted_keys(model), *_siblings(model, path[:-1])]))
-        said = f"{key} (here {shown(value)}) is not a key{_nearest_key(key, valid)}"
+        if key in valid:  # the dots are in the key itself
+            *sections, name = key.split(".")
+            nested = "".join(f"{section}: {{" for section in sections) + f"{name}: …" + "}" * len(sections)
+            said = f"{key} (here {shown(value)}) should be nested, as in {nested}"
+        else:
+            said = f"{key} (here {shown(value)}) is not a key{_nearest_key(key, valid)}"
     elif fault["type"] == "choice" and "value" not in context and "below" in context:
         valid = [_dotted([*fault["loc"], choice]) for choice in context["choices"]]
         said = f"{key} (here {shown(value)}) is not a key{_nearest_key(key, valid)}"

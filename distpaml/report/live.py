@@ -6,10 +6,12 @@ report is rebuilt when a record, an event or a run was added.
 
 import errno
 import hashlib
+import sys
 import threading
 from collections.abc import Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 from distpaml.errors import UserError
 
@@ -76,18 +78,27 @@ class Handler(BaseHTTPRequestHandler):
         """Nothing: every open page polls every two seconds."""
 
 
+class Server(ThreadingHTTPServer):
+    """Says nothing of readers who leave in the middle of an answer."""
+
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
 def serve(paths: Sequence[Path], port: int = PORT) -> ThreadingHTTPServer:
     """A server that listens at `server.server_address`; port 0 takes any free port."""
     handler = type("Handler", (Handler,), {"news": News(paths)})
     try:
-        server = ThreadingHTTPServer((HOST, port), handler)
+        server = Server((HOST, port), handler)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise UserError(f"Port {port} is taken; choose another one with --port, or --port 0 for any.") from error
         raise UserError(f"Port {port} cannot be used: {error.strerror}; choose another one with --port.") from error
     except OverflowError as error:
         raise UserError(f"--port is {port}, but ports are from 0 to 65535.") from error
-    server.daemon_threads = True
     return server
 
 

@@ -1,32 +1,39 @@
 """A small process that outlives its driver by a moment: however the driver ends, it kills what is left of its Ray.
 
 The kernel ends Ray's daemons together with the driver. But the agents of a raylet notice that it is gone only then, and
-try for a minute to report it to a GCS that is gone too. So the driver names every process of Ray to the guard, which
-waits for the end of its input: the kernel closes that even for a driver that was killed.
+try for a minute to report it to a GCS that is gone too; so does a worker that has just been started. So all that Ray
+starts carries a mark in its environment, and the guard, which waits for the end of its input, looks for it then: the
+kernel closes that even for a driver that was killed.
 """
 
+import os
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import IO
+from secrets import token_hex
 
-import psutil
-
-from distpaml.runtime.lifeline import with_descendants
-
-STARTING, LATER = 0.1, 2.0
-"""Seconds between two looks at who is there, while Ray starts and afterwards."""
+MARK = "DISTPAML_RAY"
+"""The variable with the mark, which processes of Ray inherit from one another."""
 GUARD = """
-import os, sys
-for pid, started in {tuple(line.split()) for line in sys.stdin}:
-    try:
-        with open(f"/proc/{pid}/stat") as file:
-            if file.read().rpartition(")")[2].split()[19] == started:
-                os.kill(int(pid), 9)
-    except OSError:
-        pass
+import os, sys, time
+mark = sys.argv[1].encode()
+sys.stdin.read()
+quiet = 0
+for _ in range(100):
+    found = False
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                if mark in file.read().split(b"\\0"):
+                    found = True
+                    os.kill(int(pid), 9)
+        except OSError:
+            pass
+    quiet = 0 if found else quiet + 1
+    if quiet == 2:  # a process has no environment in the moment in which it begins another program
+        break
+    time.sleep(0.1)
 """
 
 
@@ -36,46 +43,27 @@ def guarded() -> Iterator[Callable[[], None]]:
     if sys.platform != "linux":
         yield lambda: None
         return
-    own, started, over = psutil.Process(), threading.Event(), threading.Event()
+    mark, before = token_hex(8), os.environ.get(MARK)
+
+    def unmark() -> None:
+        if before is None:
+            os.environ.pop(MARK, None)
+        else:
+            os.environ[MARK] = before
+
     with subprocess.Popen(
-        [sys.executable, "-ISc", GUARD],
+        [sys.executable, "-ISc", GUARD, f"{MARK}={mark}"],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        text=True,
-        bufsize=1,
+        env={},  # it is not Ray's, nor that of a Ray in which this process runs
         start_new_session=True,  # Ctrl-C is for the driver
     ) as guard:
         assert guard.stdin is not None
-        others = set(own.children())
-        thread = threading.Thread(target=_name, args=(own, others, guard.stdin, started, over), daemon=True)
-        thread.start()
+        os.environ[MARK] = mark
         try:
-            yield started.set
+            yield unmark
         finally:
-            over.set()
-            thread.join()
+            unmark()
             with suppress(OSError):  # it may have been killed before us
                 guard.stdin.close()
-
-
-def _name(
-    own: psutil.Process,
-    others: set[psutil.Process],
-    guard: IO[str],
-    started: threading.Event,
-    over: threading.Event,
-) -> None:
-    """Tell the guard of every process that Ray starts; `others` were there before."""
-    ray, known = set[psutil.Process](), set[psutil.Process]()
-    with suppress(OSError, psutil.Error):  # without a guard, Ray's own minute has to do
-        while True:
-            last = started.is_set()
-            if not last:
-                ray = set(own.children()) - others
-            for process in with_descendants(ray) - known:
-                known.add(process)
-                with suppress(OSError), open(f"/proc/{process.pid}/stat") as file:
-                    guard.write(f"{process.pid} {file.read().rpartition(')')[2].split()[19]}\n")
-            if over.wait(LATER if last else STARTING):
-                return

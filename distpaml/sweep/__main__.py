@@ -118,6 +118,9 @@ def _run(sweep: "Sweep", options: Namespace, console: "Console") -> int:
         failed = [event for event in journal.last().values() if event["event"] == "trial failed"]
         for event in failed:
             console.print(printable(f"{event['trial']} failed: {event['message']}"), soft_wrap=True, markup=False)
+        if failed:
+            again = f"python -m distpaml.sweep --resume {shlex.quote(sweep.storage.shown)} --retry-failed"
+            console.print(printable(f"Failed trials run again with: {again}"), soft_wrap=True, markup=False)
         return 1 if failed else 0
 
 

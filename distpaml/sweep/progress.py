@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
+from rich.markup import escape
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
@@ -102,7 +103,7 @@ class SweepProgress:
             now = [stage for trial, stage in list(self.running.items()) if _group(trial) == group]
             best = f"{self.best[group]:.4f}" if group in self.best else ""
             table.add_row(
-                group,
+                escape(group),
                 str(self.done[group]),
                 best,
                 f"{now[0]}{f' +{len(now) - 1}' if len(now) > 1 else ''}" if now else "",

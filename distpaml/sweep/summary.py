@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
@@ -14,7 +15,7 @@ from rich.text import Text
 from distpaml.catalogue import HEADLINES, METHODS, SHORT_UNITS
 from distpaml.command_line import shown_path
 from distpaml.durable_io import write_durably
-from distpaml.errors import UserError
+from distpaml.errors import UserError, printable
 from distpaml.results import results
 from distpaml.sweep.schema import SearchConfig
 from distpaml.sweep.storage import Storage
@@ -61,7 +62,7 @@ def _table(groups: "DataFrame", measures: tuple[str, ...]) -> Table:
     names = list(groups.columns[: groups.columns.get_loc("seeds")])
     if groups["experiment"].nunique() == 1:
         names.remove("experiment")
-    table = Table(title=", ".join(groups["experiment"].unique()) if "experiment" not in names else None)
+    table = Table(title=escape(groups["experiment"].iloc[0]) if "experiment" not in names else None)
     for name in names:
         table.add_column(name, overflow="fold")
     table.add_column("seeds", no_wrap=True)
@@ -70,7 +71,7 @@ def _table(groups: "DataFrame", measures: tuple[str, ...]) -> Table:
         table.add_column(f"{measure}\n{SHORT_UNITS[measure.partition('_')[0]]}", no_wrap=True)
     for _, row in groups.iterrows():
         cells = [_cell(row, measure, _is_best(groups, row, measure)) for measure in measures]
-        table.add_row(*(str(row[name]) for name in names), row["seeds"], str(row["tasks"]), *cells)
+        table.add_row(*(escape(printable(str(row[name]))) for name in names), row["seeds"], str(row["tasks"]), *cells)
     return table
 
 

@@ -25,7 +25,7 @@ def load_run(directory: str | PathLike[str]) -> "TrainedRun":
     path = Path(directory)
     try:
         trials = sorted(folder.name for folder in (path / "trials").glob("*/") if (folder / "records.jsonl").exists())
-        begun = (path / "records.jsonl").exists() and (path / "config.yaml").exists()
+        missing = [name for name in ("config.yaml", "records.jsonl") if not (path / name).exists()]
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}.") from error
     if trials:
@@ -33,8 +33,8 @@ def load_run(directory: str | PathLike[str]) -> "TrainedRun":
             f"{path} is a sweep of {len(trials)} run{'s' * (len(trials) > 1)}; load one of them, such as "
             f"{path / 'trials' / trials[0]}, or all results with distpaml.results."
         )
-    if not begun:
-        raise UserError(f"{path} has no run with a finished round: it has no records.jsonl and config.yaml.")
+    if missing:
+        raise UserError(f"{path} has no run with a finished round: it has no {' and no '.join(missing)}.")
     return TrainedRun(path)
 
 
@@ -43,8 +43,8 @@ class TrainedRun:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.config = ExperimentConfig.from_yaml(path / "config.yaml")
         self.records: list[Record] = read_records(path)
+        self.config = ExperimentConfig.from_yaml(path / "config.yaml")  # its checksum was verified with the records
         if not self.records:
             raise UserError(f"{path} has no finished round yet.")
 

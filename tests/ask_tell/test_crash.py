@@ -199,13 +199,17 @@ def test_who_waits_too_long_is_told(tmp_path, monkeypatch):
     assert len(experiment.ask()) == 1
 
 
-@pytest.mark.parametrize("kept", [0, 1, 2])
+@pytest.mark.parametrize("kept", [None, 0, 1, 2])
 def test_a_journal_that_lost_its_end_is_not_taken_for_a_shorter_one(tmp_path, kept):
     experiment = Experiment(declared(initial=10), tmp_path / "lab")
     for task in experiment.ask(3):
         experiment.tell(task.id, run(task.descriptor))
     file = tmp_path / "lab/journal.jsonl"
-    file.write_bytes(b"".join(file.read_bytes().splitlines(keepends=True)[:kept]))
+    if kept is None:
+        file.unlink()
+    else:
+        file.write_bytes(b"".join(file.read_bytes().splitlines(keepends=True)[:kept]))
+    kept = kept or 0
     with pytest.raises(UserError, match=rf"ends after line {kept}, but data/0004.npz belongs to a later one.*repair"):
         Experiment.load(tmp_path / "lab")
     lines, aside = Journal(tmp_path / "lab").repair()

@@ -203,3 +203,12 @@ def _is_sentence_with(text: str, fragments: list[str]) -> None:
     assert text.endswith(".") and "\n" not in text and len(text) < 400
     for fragment in fragments:
         assert fragment in text
+
+
+def test_a_key_with_dots_in_a_file_is_not_its_own_nearest(tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text("model.inducing: 5\n")
+    with pytest.raises(
+        UserError, match=r"line 1, model.inducing \(here 5\) should be nested, as in model: {inducing: …}"
+    ):
+        load(file)

@@ -2,9 +2,11 @@ import json
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
+import time
 import urllib.error
 import urllib.request
 
@@ -69,6 +71,18 @@ def test_only_news_are_sent_and_only_to_this_machine(dashboard, sweep_made):
     for wrong in ("../../etc/passwd", "trials", "config.yaml"):
         with pytest.raises(urllib.error.HTTPError, match="404"):
             get(address + wrong)
+
+
+def test_a_reader_who_leaves_in_the_middle_is_no_traceback(dashboard, tmp_path, capsys):
+    address = dashboard(tmp_path)
+    place = "127.0.0.1", int(address.rstrip("/").rpartition(":")[2])
+    for asked in (b"", b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"):
+        with socket.create_connection(place) as reader:
+            reader.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # closing it is a reset
+            reader.sendall(asked)
+    assert get(address)[0] == 200  # by now they are gone
+    time.sleep(0.5)
+    assert capsys.readouterr().err == ""
 
 
 def test_a_taken_port_and_a_missing_directory_are_sentences(tmp_path, capsys):

@@ -96,6 +96,19 @@ def test_the_final_table_cuts_no_name_and_marks_the_best(width):
     assert ("rmse_paper" in said) == (width == 140)
 
 
+def test_names_with_brackets_are_shown_whole(progress):
+    console, name = screen(140), "[red]arm[b]"
+    table = groups(**{"domain.name": name})
+    table["experiment"] = name
+    console.print(results_table(table, 140))
+    table.loc[0, "experiment"] = "cartpole"
+    console.print(results_table(table, 140))
+    made = progress(console)
+    made.round(f"{name}-uni-seed0", result(1, 0.5))
+    console.print(made.block())
+    assert console.file.getvalue().count(name) == 1 + 4 + 3 + 4 + 1
+
+
 def test_the_best_sample_is_a_command():
     table = groups(sample=["a", "b", "c", "d"])
     table["model.inducing"] = [10, 20, 30, 40]

@@ -147,6 +147,7 @@ def test_a_trial_that_fails_for_its_own_reason_does_not_stop_the_others(tmp_path
     assert {name: len(records) for name, records in results(tmp_path / "out").items()} == {good: 3}
     (sentence,) = [line for line in sweep.out.splitlines() if line.startswith(f"{bad} failed: ")]
     assert "pole_mass" in sentence
+    assert "Failed trials run again with: python -m distpaml.sweep --resume out --retry-failed\n" in sweep.out
     again = SweepProcess("--resume", "out", cwd=tmp_path).wait()
     assert again.code == 1 and "/2 " not in again.out and sentence in again.out
 

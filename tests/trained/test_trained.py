@@ -1,6 +1,8 @@
 """A run that is loaded again predicts in raw units, by name, and is an environment."""
 
+import shutil
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -141,7 +143,7 @@ def test_loading_says_what_it_found(run, folder, tmp_path):
     for round in (2, -3, "x"):
         with pytest.raises(UserError, match=f"There is no round {round!r}; they are numbered from 0 to 1"):
             run.arrays(round)
-    with pytest.raises(UserError, match="has no run with a finished round"):
+    with pytest.raises(UserError, match=r"no run with a finished round: it has no config.yaml and no records.jsonl"):
         distpaml.load_run(tmp_path)
     with pytest.raises(UserError, match="xxx cannot be read: File name too long"):
         distpaml.load_run(tmp_path / ("x" * 300))
@@ -149,6 +151,17 @@ def test_loading_says_what_it_found(run, folder, tmp_path):
     (tmp_path / "trials" / "one").symlink_to(folder)
     with pytest.raises(UserError, match=r"is a sweep of 1 run; load one of them, such as .*/trials/one"):
         distpaml.load_run(tmp_path)
+
+
+def test_a_damaged_config_is_no_misspelt_one(folder, tmp_path):
+    copy = Path(shutil.copytree(folder, tmp_path / "copy"))
+    config = copy / "config.yaml"
+    config.write_text(config.read_text().replace("network", "oetwork"))
+    with pytest.raises(UserError, match=r"config.yaml is damaged: .* restore it from a copy"):
+        distpaml.load_run(copy)
+    config.unlink()
+    with pytest.raises(UserError, match=r"it has no config.yaml\.$"):
+        distpaml.load_run(copy)
 
 
 def test_hidden_and_superfluous_descriptors(tmp_path):
