@@ -12,6 +12,8 @@ STATUS = 130
 IMPORTS = "<frozen importlib._bootstrap>"
 LONGEST_IMPORT = 10.0
 """Seconds for which work is not interrupted in the middle of an import."""
+PAUSE = 0.05
+"""Seconds until an interrupt that came at a bad moment is tried again."""
 _asked: float | None = None
 
 
@@ -20,6 +22,8 @@ def heed_ctrl_c() -> None:
     if is_command() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupted)
         sys.excepthook = _uncaught
+    if is_command():
+        sys.unraisablehook = _swallowed
 
 
 def work_begins() -> None:
@@ -34,12 +38,10 @@ def interrupt_work(number: int, frame: FrameType | None) -> None:
     global _asked
     _asked = _asked or time.monotonic()
     if _importing(frame) and time.monotonic() < _asked + LONGEST_IMPORT:
-        again = Timer(0.05, os.kill, (os.getpid(), number))
-        again.daemon = True
-        again.start()
+        _try_again(number)
     else:
         _asked = None
-        raise KeyboardInterrupt
+        raise KeyboardInterrupt(number)
 
 
 def is_command() -> bool:
@@ -61,6 +63,23 @@ def _importing(frame: FrameType | None) -> bool:
     while frame is not None and frame.f_code.co_filename != IMPORTS:
         frame = frame.f_back
     return frame is not None
+
+
+def _try_again(number: int) -> None:
+    again = Timer(PAUSE, os.kill, (os.getpid(), number))
+    again.daemon = True
+    again.start()
+
+
+def _swallowed(lost: "sys.UnraisableHookArgs") -> None:
+    """Try an interrupt again that was raised where Python drops exceptions, such as in a hook of `os.fork`."""
+    error = lost.exc_value
+    if isinstance(error, KeyboardInterrupt):
+        _try_again(error.args[0] if error.args else signal.SIGINT)
+    elif isinstance(error, SystemExit) and error.code == signal.SIGTERM:  # what Ray makes of it while it starts
+        _try_again(signal.SIGTERM)
+    else:
+        sys.__unraisablehook__(lost)
 
 
 def _uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

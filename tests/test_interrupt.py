@@ -1,5 +1,6 @@
 """Ctrl-C at any moment of any command is a short sentence and status 130."""
 
+import signal
 import subprocess
 import sys
 
@@ -56,6 +57,21 @@ def test_work_is_not_interrupted_before_an_import_has_ended(tmp_path):
         "try:\n    import late\n    time.sleep(60)\nexcept KeyboardInterrupt:\n    print(late.whole)"
     )
     assert python(tmp_path, "program.py") == (0, "True\n", "")
+
+
+@pytest.mark.parametrize(
+    ("raised", "end"),
+    [("os.kill(os.getpid(), signal.SIGINT)", STOPPED), ("sys.exit(signal.SIGTERM)", (-signal.SIGTERM, "", ""))],
+    ids=["Ctrl-C", "SIGTERM, as Ray raises it"],
+)
+def test_it_is_not_lost_where_python_drops_exceptions(tmp_path, raised, end):
+    forks = f"""
+        import os, signal, sys, time
+        os.register_at_fork(after_in_parent=lambda: {raised})
+        os.fork() or os._exit(0)
+        time.sleep(60)"""
+    (tmp_path / "mine.py").write_text(MINE.replace(PRESSED, forks))
+    assert python(tmp_path, "-m", "distpaml.domains.check", "mine:Mine") == end
 
 
 def test_an_error_is_still_an_error_and_other_programs_keep_their_own_ways(tmp_path):
