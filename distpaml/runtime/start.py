@@ -70,6 +70,7 @@ def _connection(address: str | None, configs: Iterable[ExperimentConfig], verbos
                     _stay_on_this_machine()
                     ray.init(address="local", include_dashboard=False, **quiet)
         except SystemExit as ended:  # what Ray makes of SIGTERM until it has started
+            signal.alarm(0)  # Ray has set it, to abort in three seconds, which a shutdown may take
             raise KeyboardInterrupt from ended
         except Exception as error:  # Ray raises plain ones too, such as for a machine that is too busy
             said = " ".join(str(error).split()).rstrip(".")

@@ -48,6 +48,19 @@ ray.init = lambda **_: subprocess.run(["sleep", "1000"])  # a start that never e
 with remedy("try again"), start.connected([]):
     pass
 """
+ASKED_TO_END = """
+import os, signal, time
+import ray
+from distpaml.runtime import start
+ray._private.worker._post_init_hooks.append(lambda: os.kill(os.getpid(), signal.SIGTERM))
+shutdown = ray.shutdown
+ray.shutdown = lambda: (time.sleep(4), shutdown())
+try:
+    with start.connected([]):
+        pass
+except KeyboardInterrupt:
+    print('"stopped"')
+"""
 BROKEN = """
 import ray
 from distpaml.errors import UserError
@@ -126,3 +139,8 @@ def test_a_ray_that_hangs_while_it_starts_ends_the_command_in_a_sentence():
 def test_whatever_ray_raises_when_it_starts_is_a_sentence():
     said = "Ray did not start on this machine: The current node timed out during startup."
     assert answer(BROKEN) == said
+
+
+@pytest.mark.slow
+def test_sigterm_while_ray_starts_lets_a_slow_shutdown_end():
+    assert answer(ASKED_TO_END) == "stopped"
