@@ -117,7 +117,7 @@ class WeightsAndBiases:
         logged: dict[str, Any] = {**shown.numbers()}
         if shown.image is not None:
             logged["latents"] = wandb.Image(shown.image)
-        with _unless_set("WANDB_DATA_DIR", str(self.staging)):
+        with _unless_set("WANDB_DATA_DIR", str(self.staging)), _own_temporary_files():
             logged["choices"] = wandb.Table(columns=[*columns], data=rows)
             self.run.log(logged, step=round, commit=True)
             if shown.model is not None:
@@ -140,8 +140,9 @@ class WeightsAndBiases:
         wandb = imported_wandb()
 
         def start(mode: Any) -> Any:
-            settings = wandb.Settings(base_url=_server(), init_timeout=PATIENCE[mode], **QUIET, **PRIVATE)
-            return wandb.init(**how, mode=mode, resume="allow", reinit="create_new", settings=settings)
+            with _own_temporary_files():
+                settings = wandb.Settings(base_url=_server(), init_timeout=PATIENCE[mode], **QUIET, **PRIVATE)
+                return wandb.init(**how, mode=mode, resume="allow", reinit="create_new", settings=settings)
 
         before = self._online()
         try:
@@ -169,21 +170,36 @@ def _artifact_name(trial: str) -> str:
 
 @cache
 def imported_wandb() -> Any:
-    """W&B makes temporary folders when it is imported. They lie in one of ours, which goes even if we are killed."""
-    folder = ExitStack()
-    before, tempfile.tempdir = tempfile.tempdir, str(folder.enter_context(temporary_folder()))
-    atexit.register(folder.close)
-    try:
+    with _own_temporary_files():
         import wandb.sdk.artifacts.artifact
         import wandb.sdk.data_types._private
+    return wandb
+
+
+@contextmanager
+def _own_temporary_files() -> Iterator[None]:
+    """What W&B puts into the folder for temporary files, when it is imported, for its service and for every table that
+    it logs, lies in one of ours, which goes even if we are killed."""
+    before, tempfile.tempdir = tempfile.tempdir, _own_folder()
+    try:
+        with _set("TMPDIR", tempfile.tempdir):
+            yield
     finally:
         tempfile.tempdir = before
-    return wandb
+
+
+@cache
+def _own_folder() -> str:
+    """For as long as this process lives."""
+    folder = ExitStack()
+    atexit.register(folder.close)
+    return str(folder.enter_context(temporary_folder()))
 
 
 def _server() -> str:
     """The server's address. W&B reads the variable only once per process."""
-    return os.environ.get("WANDB_BASE_URL") or str(imported_wandb().setup().settings.base_url)
+    with _own_temporary_files():
+        return os.environ.get("WANDB_BASE_URL") or str(imported_wandb().setup().settings.base_url)
 
 
 def _mode(mode: str, unsynced: bool, say: Callable[[str], None]) -> str:
@@ -202,11 +218,18 @@ def _mode(mode: str, unsynced: bool, say: Callable[[str], None]) -> str:
 @contextmanager
 def _unless_set(variable: str, value: str) -> Iterator[None]:
     """Set an environment variable for a while, unless the user has set it."""
-    if variable in os.environ:
+    with _set(variable, os.environ.get(variable, value)):
         yield
-        return
+
+
+@contextmanager
+def _set(variable: str, value: str) -> Iterator[None]:
+    before = os.environ.get(variable)
     os.environ[variable] = value
     try:
         yield
     finally:
-        del os.environ[variable]
+        if before is None:
+            del os.environ[variable]
+        else:
+            os.environ[variable] = before

@@ -259,8 +259,10 @@ with RunDirectory(run, CONFIG) as kept, Tracker(CONFIG, run, where, NAME, GROUP,
 
 def test_killed_in_the_middle_it_stays_readable_and_goes_on(tmp_path):
     paths = os.pathsep.join([str(Path(__file__).parent), *sys.path])
-    command = [sys.executable, "-c", LIFE, str(tmp_path)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": paths})
+    command, temporary = [sys.executable, "-c", LIFE, str(tmp_path)], tmp_path / "tmp"
+    temporary.mkdir()
+    surroundings = os.environ | {"PYTHONPATH": paths, "TMPDIR": str(temporary)}
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=surroundings)
     assert process.stdout.readline() == "logged\n"
     (file,) = wandb_files(tmp_path)
     begin = time.monotonic()
@@ -268,6 +270,7 @@ def test_killed_in_the_middle_it_stays_readable_and_goes_on(tmp_path):
         time.sleep(0.3)
     process.send_signal(signal.SIGKILL)
     process.wait()
+    assert [path.name for path in temporary.iterdir()] == [f"distpaml-{os.getuid()}"]  # which the next start tidies
     same_rows(history(file), read_records(tmp_path / "runs" / NAME))
     same_curves(tmp_path / "tensorboard" / NAME, read_records(tmp_path / "runs" / NAME))
     run = track(tmp_path, rounds_of(*OVERRIDES)[2:])
