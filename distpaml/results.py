@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 Source = str | PathLike[str]
 FORMATS = (".csv", ".parquet")
+TEXTS = ("experiment", "method", "preset", "run", "versions.")
+"""How columns begin whose texts may look like numbers, such as the commit 567975118e81."""
 PRIVATE = ("out", "runtime", "rounds")
 """Keys of a config that may differ between two records of the same run."""
 
@@ -63,7 +65,9 @@ def _csv(path: Path, choices: bool) -> "DataFrame":
     import pandas
 
     try:
-        table = pandas.read_csv(BytesIO(read_regular(path)))
+        contents = read_regular(path)
+        names = [name for name in pandas.read_csv(BytesIO(contents), nrows=0) if name.startswith(TEXTS)]
+        table = pandas.read_csv(BytesIO(contents), dtype=dict.fromkeys(names, str))
     except (OSError, ValueError) as error:
         raise UserError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
     if ("task" in table) != choices:

@@ -116,8 +116,16 @@ def test_the_command_writes_the_same_table(folder, tmp_path, suffix):
     command = [sys.executable, "-m", "distpaml.results", str(folder), "--out", str(out)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=200)
     assert (done.returncode, done.stderr) == (0, "") and "6 rows" in done.stdout
-    read = pd.read_csv(out) if suffix == "csv" else pd.read_parquet(out).drop(columns=["chosen", "config"])
+    read = distpaml.results(out) if suffix == "csv" else pd.read_parquet(out).drop(columns=["chosen", "config"])
     pd.testing.assert_frame_equal(read, distpaml.results(folder), check_dtype=False)
+
+
+def test_names_that_look_like_numbers_are_names(folder, tmp_path):
+    export(folder, tmp_path / "x.csv")
+    table = pd.read_csv(tmp_path / "x.csv").assign(experiment="001", **{"versions.commit": "567975118e81"})
+    table.to_csv(tmp_path / "x.csv", index=False)
+    read = distpaml.results(tmp_path / "x.csv")
+    assert set(read["experiment"]) == {"001"} and set(read["versions.commit"]) == {"567975118e81"}
 
 
 def test_a_wrong_suffix_is_one_sentence(folder, capsys):
